@@ -18,7 +18,7 @@ export const WRITER_MUTANTS = [
   },
   {
     name: 'calls for one user in several statements at once',
-    edits: [[MEMBERS, ' || userIds.some((userId) => queue.users.has(userId))', '']],
+    edits: [[MEMBERS, ' || userIds.some((userId) => kept.has(userId))', '']],
     test: [MEMBERS_TESTS, 'when it comes while another one waits, and names other users'],
   },
   {
@@ -26,8 +26,8 @@ export const WRITER_MUTANTS = [
     edits: [
       [
         MEMBERS,
-        '    await this.writeEach(calls);\n  }',
-        "    for (const { resolve } of calls) resolve({ outcome: 'missed' });\n  }",
+        '    await this.writeEach(calls);\n    queue.alone--;',
+        "    for (const { resolve } of calls) resolve({ outcome: 'missed' });\n    queue.alone--;",
       ],
     ],
     test: [MEMBERS_TESTS, 'when its statement waits for the user of another one'],

@@ -98,14 +98,47 @@ describe('users/add: a call does not suffer from those beside it', () => {
 
   it('when its deadline is near', async () => {
     await on.holding(HELD, async (rival) => {
-      const held = addEach('a', 'b');
-      await rival.waiting(1);
-      const deadline = Date.now() + 1900;
-      const hurried = await add({ organizationId: 'o', users: users('c') }, { deadline });
-      expect(messages(hurried)).toEqual({ c: 'User added.' });
+      let held: Promise<unknown>[] = [];
+      const statements = await statementsOf(async () => {
+        held = addEach('a', 'b');
+        const hurried = add({ organizationId: 'o', users: users('c') }, { deadline: Date.now() + 1900 });
+        expect(messages(await hurried)).toEqual({ c: 'User added.' });
+      });
+      // Its own with its time limit, and that of the others, which has the usual one.
+      expect(statements).toBe(4);
       await rival.query('ROLLBACK');
       await Promise.all(held);
     });
+  });
+
+  it('when all statements wait for the users of others, and try them once more', async () => {
+    await add({ organizationId: 'o', users: users('b') });
+    await on.holding(`UPDATE users SET email = 'held' WHERE user_id IN ('a', 'b')`, async (rival) => {
+      const held = addEach('a', 'c');
+      await rival.waiting(1);
+      held.push(...addEach('b', 'd'));
+      await rival.waiting(2);
+      const call = add({ organizationId: 'o', users: users('e') }, { deadline: Date.now() + 3000 });
+      expect(messages(await call)).toEqual({ e: 'User added.' });
+      await rival.query('ROLLBACK');
+      await Promise.allSettled(held);
+    });
+  });
+
+  it('and a later one does not overtake it at one of its users', async () => {
+    await on.holding(HELD, async (rival) => {
+      const held = addEach('a');
+      await rival.waiting(1);
+      for (const [name, ...ids] of [
+        ['Earlier', 'a', 'b'],
+        ['Later', 'b'],
+      ])
+        held.push(add({ organizationId: 'o', users: ids.map((userId) => ({ userId, name })) }));
+      expect(messages(await addEach('c')[0])).toEqual({ c: 'User added.' });
+      await rival.query('COMMIT');
+      await Promise.all(held);
+    });
+    expect(await on.user('b')).toMatchObject({ name: 'Later' });
   });
 
   it('but all learn that the database is away', async () => {

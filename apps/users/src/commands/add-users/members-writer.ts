@@ -31,6 +31,8 @@ interface Queue {
   waiting: Call[];
   /** Statements under way. */
   writing: number;
+  /** Those of them whose calls are tried alone now. Their users stay here, and they leave their places to others. */
+  alone: number;
   /** The newest of these has not taken its calls yet. */
   collecting: boolean;
   /** Users of these statements. A second one with the same user would wait for the first, and everything with it. */
@@ -56,7 +58,7 @@ export class MembersWriter {
     const { apiKey, organizationId, level, users, idempotency } = members;
     if (idempotency || users.length > MOST_OF_CALL || isHurried(members)) return this.repository.add(members);
     const name = JSON.stringify([apiKey, organizationId, level]);
-    const queue = this.queues.get(name) ?? { waiting: [], writing: 0, collecting: false, users: new Set() };
+    const queue = this.queues.get(name) ?? { waiting: [], writing: 0, alone: 0, collecting: false, users: new Set() };
     this.queues.set(name, queue);
     return new Promise((resolve, reject) => {
       queue.waiting.push({ members, span, resolve, reject });
@@ -76,7 +78,7 @@ export class MembersWriter {
     if (calls.length > 0) {
       if (mayWrite(queue)) void this.writeNext(name, queue);
       batchSize.observe(calls.length);
-      await (calls.length > 1 ? this.writeTogether(calls) : this.writeEach(calls));
+      await (calls.length > 1 ? this.writeTogether(name, queue, calls) : this.writeEach(calls));
     }
     for (const userId of userIds) queue.users.delete(userId);
     queue.writing--;
@@ -89,12 +91,16 @@ export class MembersWriter {
   private take(queue: Queue): Call[] {
     const taken: Call[] = [];
     const rest: Call[] = [];
+    // A call that stays behind keeps its users: a later call for one of them does not overtake it.
+    const kept = new Set(queue.users);
     let users = 0;
     for (const call of queue.waiting) {
       const userIds = userIdsOf(call);
       if (isHurried(call.members)) void this.writeEach([call]);
-      else if (users + userIds.length > MOST_USERS || userIds.some((userId) => queue.users.has(userId))) rest.push(call);
-      else {
+      else if (users + userIds.length > MOST_USERS || userIds.some((userId) => kept.has(userId))) {
+        rest.push(call);
+        for (const userId of userIds) kept.add(userId);
+      } else {
         taken.push(call);
         users += userIds.length;
       }
@@ -104,7 +110,7 @@ export class MembersWriter {
   }
 
   /** What the shared statement has not stored, each call finds out alone: a value or a lock of one call must not fail the others. */
-  private async writeTogether(calls: Call[]): Promise<void> {
+  private async writeTogether(name: string, queue: Queue, calls: Call[]): Promise<void> {
     const span = startBatch('store users', calls);
     try {
       const written = await runIn(span, () => this.repository.add(together(calls)));
@@ -116,7 +122,10 @@ export class MembersWriter {
     } finally {
       span?.end();
     }
+    queue.alone++;
+    if (mayWrite(queue)) void this.writeNext(name, queue);
     await this.writeEach(calls);
+    queue.alone--;
   }
 
   private async writeEach(calls: readonly Call[]): Promise<void> {
@@ -128,8 +137,8 @@ export class MembersWriter {
 
 const userIdsOf = ({ members }: Call): string[] => members.users.map(({ userId }) => userId);
 
-function mayWrite({ waiting, writing, collecting }: Queue): boolean {
-  return !collecting && writing < MAX_WRITING && waiting.length > 0;
+function mayWrite({ waiting, writing, alone, collecting }: Queue): boolean {
+  return !collecting && writing - alone < MAX_WRITING && waiting.length > 0;
 }
 
 /** A statement has the time that its nearest deadline leaves, which is the choice of one caller. */

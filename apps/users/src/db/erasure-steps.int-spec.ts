@@ -1,3 +1,4 @@
+import { EntityManager } from 'typeorm';
 import { eventually } from '@app/testing/eventually';
 import type { EraseUsersRequest } from '@app/contracts/users.erase';
 import { numbered, users, UsersOnDatabase, type Call } from '../../test/users';
@@ -82,6 +83,32 @@ it('goes on with fewer users after a step that took too long', async () => {
     expect(await left()).toEqual([]);
   } finally {
     await on.dataSource.query('DROP FUNCTION refuse_many CASCADE');
+  }
+});
+
+it('takes as many users in a step when only the search for them is slow', async () => {
+  const everyone = numbered(100);
+  for (const organizationId of ['o1', 'o2', 'o3']) await on.add({ organizationId, users: everyone });
+  await on.published();
+  await erase({ userIds: everyone.map(({ userId }) => userId) });
+  const { query } = EntityManager.prototype;
+  let now = 0;
+  jest.spyOn(performance, 'now').mockImplementation(() => now);
+  jest.spyOn(EntityManager.prototype, 'query').mockImplementation(function (this: EntityManager, sql, parameters) {
+    if (sql.includes('looked_to')) now += 300;
+    return query.call(this, sql, parameters);
+  });
+  try {
+    const steps = new UsersErasureSteps(on.dataSource, () => undefined);
+    let taken = 0;
+    // It waits while the relay looks at its table.
+    await eventually(async () => {
+      if ((await steps.step()) === 'done') taken++;
+      return (await on.values('SELECT user_id FROM users')).length === 0;
+    });
+    expect(taken).toBe(3);
+  } finally {
+    jest.restoreAllMocks();
   }
 });
 

@@ -12,6 +12,14 @@ describe(StepSizes.name, () => {
     expect(after(Infinity)).toBe(16);
   });
 
+  it('does not double the size after a fast step that had fewer rows', () => {
+    const sizes = new StepSizes(10, 1, 100);
+    sizes.took('key', 10, false);
+    expect(sizes.of('key')).toBe(10);
+    sizes.took('key', 300, false);
+    expect(sizes.of('key')).toBe(5);
+  });
+
   it('leaves the steps of other API keys as they are', () => {
     const sizes = new StepSizes(10, 1, 100);
     sizes.took('slow', 1000);

@@ -22,8 +22,11 @@ export class StepSizes {
     return this.sizes.get(apiKey) ?? this.first;
   }
 
-  /** @param tookMs Infinity for a step that has failed */
-  took(apiKey: string, tookMs: number): void {
-    this.sizes.set(apiKey, nextSize(this.of(apiKey), tookMs, this.least, this.most));
+  /**
+   * @param tookMs Infinity for a step that has failed
+   * @param isFull whether it had as many rows as it may: a fast one with fewer does not show that more are possible
+   */
+  took(apiKey: string, tookMs: number, isFull = true): void {
+    if (isFull || tookMs > GOOD_MS) this.sizes.set(apiKey, nextSize(this.of(apiKey), tookMs, this.least, this.most));
   }
 }

@@ -148,7 +148,7 @@ export function inboxQuery(
   const aboveMark = (of: Range) => (position && of.table === 'notifications' ? ABOVE_MARK_BELOW_POSITION : ABOVE_MARK);
   const wanted = (of: Range) => `${below(of)} ${unread ? aboveMark(of) : ''}`;
   const isFiltered = document !== undefined || location !== undefined;
-  const inDocuments = ofEachDocument(`(${most} + 1)`, 'DESC', unread ? MARK : '-1', isFiltered, (some, part) =>
+  const inDocuments = ofEachDocument(`(${most} + 1)`, 'DESC', unread ? `${MARK} + 1` : '-1', isFiltered, (some, part) =>
     range(IN_DOCUMENT, some, part ?? wanted(IN_DOCUMENT)),
   );
   const keys = (arm: string) => `SELECT "timestamp", id FROM (${arm}) t`;

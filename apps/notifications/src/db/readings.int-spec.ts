@@ -2,6 +2,7 @@ import type { DataSource, QueryRunner } from 'typeorm';
 import { createDataSource } from '@app/postgres/connections/data-source';
 import { eventually } from '@app/testing/eventually';
 import { InboxRepository } from './inbox.repository';
+import { BUDGETS } from './inbox.sql';
 import { InsertNotificationsRepository } from './insert-notifications.repository';
 import { ReadingsRepository } from './readings.repository';
 import { DATABASE } from './schema';
@@ -95,6 +96,26 @@ it.each(['all', 'earlier'])('marks what is visible, no more, when %s sessions hi
     await dataSource.query(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET track_activities', current_database()); END $$`);
   }
   expect(await unread()).toEqual(['late']);
+});
+
+it('has no next page when what is left was read, also of the moment itself', async () => {
+  const [{ id }] = await dataSource.query<[{ id: string }]>(
+    `INSERT INTO organizations (api_key, organization_id) VALUES ('tenant', 'org') RETURNING id`,
+  );
+  await dataSource.query(
+    `INSERT INTO notifications (organization, id, "timestamp", document_id, notify_all, size, fingerprint, content)
+     SELECT $1, 'n' || n, greatest(n, 5), 'd1', true, 2, '\\x00', '{}' FROM generate_series(1, 7) n`,
+    [id],
+  );
+  await dataSource.query(`INSERT INTO members SELECT $1, 'reader', 'document', 'd' || n, 2 FROM generate_series(1, 2) n`, [id]);
+  await dataSource.query(`INSERT INTO read_marks VALUES ($1, 'reader', 5, 1)`, [id]);
+  const page = await new InboxRepository(dataSource).find(
+    { ...READER, unread: true },
+    { size: 10 },
+    { ...BUDGETS, pageAtFirst: 2, page: 2 },
+  );
+  expect(page.notifications.map((one) => one.id)).toEqual(['n7', 'n6']);
+  expect(page.next).toBeUndefined();
 });
 
 it('does not mark more on redelivery when the moment in the future has passed', async () => {

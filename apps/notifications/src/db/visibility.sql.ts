@@ -54,7 +54,7 @@ export const isShown = (of: string, organization: string, user: string): string 
  *
  * @param most SQL
  * @param direction of the order by "timestamp" and id
- * @param end SQL: a timestamp behind the last row
+ * @param end SQL: a timestamp that no row of the page is behind, and only wanted rows are before
  * @param isFiltered whether only one document counts, or one location: then each gives all, because an index without the document might be read otherwise
  * @param rows selects "timestamp" and id of a document `v` in this order: at most so many, in a part of the page instead of all of it
  */

@@ -166,7 +166,7 @@ describe('connections', () => {
   });
 
   it('above the limit take the place of an idle one, first of one without a proved key, and are closed unread when all owe answers', async () => {
-    const gateway = await RunningGateway.start({ limits: { maxConnections: 3 } });
+    const gateway = await RunningGateway.start({ limits: { maxConnections: 3, fewUnproved: 0 } });
     const counts = async () => [
       await gateway.metric('gateway_connections_closed_total', { reason: 'idle' }),
       await gateway.metric('gateway_connections_refused_total'),
@@ -202,6 +202,26 @@ describe('connections', () => {
     finish();
     for (const text of await Promise.all(atWork)) expect(responsesIn(text)[0].status).toBe(200);
     expect((await gateway.post('/v1/users/add', BODY)).status).toBe(200);
+    await gateway.stop();
+  });
+
+  it('without a proved key do not close one another while they are few: those with a proved key that are idle for longest end', async () => {
+    const gateway = await RunningGateway.start({ limits: { maxConnections: 3, fewUnproved: 2 } });
+    const proved: Socket[] = [];
+    for (let count = 0; count < 3; count++) {
+      const socket = await gateway.connect();
+      socket.write(CALL);
+      await once(socket, 'data');
+      proved.push(socket);
+    }
+    const closed = () => gateway.metric('gateway_connections_closed_total', { reason: 'idle' });
+    const before = await closed();
+    const newcomers = [await gateway.connect(), await gateway.connect()];
+    await eventually(async () => (await closed()) === before + 2);
+    const kept = [...newcomers, proved[2]];
+    const answers = kept.map(textOf);
+    for (const socket of kept) socket.write(LAST_CALL);
+    for (const text of await Promise.all(answers)) expect(responsesIn(text)[0].status).toBe(200);
     await gateway.stop();
   });
 

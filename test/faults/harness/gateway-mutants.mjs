@@ -167,6 +167,11 @@ export const GATEWAY_MUTANTS = [
     test: [`${ADMISSION}/refuse-unread.spec.ts`, 'lets no request of a closed connection wait'],
   },
   {
+    name: 'new connections that close one another',
+    edits: [[`${SERVER}/connections.ts`, 'this.unproved.size <= this.limits.fewUnproved', 'false as boolean']],
+    test: ['apps/gateway/test/connections.spec.ts', 'do not close one another while they are few'],
+  },
+  {
     name: 'refusals for closed connections',
     edits: [[`${SERVER}/pace.ts`, 'return () => this.remove(work);', 'return () => undefined;']],
     test: [`${ADMISSION}/too-many-requests.spec.ts`, 'gives no time to connections that have closed'],

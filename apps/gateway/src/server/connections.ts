@@ -226,7 +226,7 @@ export class Connections {
 
   /** Closes an idle connection, so that a new one has its place. @returns false when there is none */
   private giveUpIdle(): boolean {
-    const { first } = this.idle;
+    const first = this.idle.first(this.unproved.size <= this.limits.fewUnproved);
     if (first) this.close(first, 'idle');
     return first !== undefined;
   }

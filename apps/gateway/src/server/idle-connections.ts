@@ -14,8 +14,9 @@ export class IdleConnections {
     if (!this.proved.delete(socket)) this.unproved.delete(socket);
   }
 
-  /** The one that has been idle for longest, of those without a proved key if there are any. */
-  get first(): Socket | undefined {
-    return this.unproved.values().next().value ?? this.proved.values().next().value;
+  /** The one that has been idle for longest: of those with a proved key, or else of those without one. If there is none of them, one of the others. */
+  first(isProved: boolean): Socket | undefined {
+    const [wanted, others] = isProved ? [this.proved, this.unproved] : [this.unproved, this.proved];
+    return wanted.values().next().value ?? others.values().next().value;
   }
 }

@@ -18,6 +18,11 @@ export interface ServerLimits {
    */
   maxConnections: number;
   /**
+   * While at most so many open connections have no proved key, it is one with a proved key that gives its place: new ones that come together would
+   * close one another before their first requests.
+   */
+  fewUnproved: number;
+  /**
    * Connections that the kernel holds for each listening socket until the process accepts them. A client beyond them waits a second, then two. Node's
    * default is 511, and the kernel's `net.core.somaxconn` is an upper bound.
    */
@@ -55,6 +60,7 @@ export const SERVER_LIMITS: ServerLimits = {
   keepAliveTimeoutMs: 65_000,
   maxHeaderBytes: 16 * 1024,
   maxConnections: 10_000,
+  fewUnproved: 256,
   backlog: 4096,
   unreadTimeoutMs: 30_000,
   leastBytesPerSecond: 64 * 1024,

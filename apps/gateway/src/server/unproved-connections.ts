@@ -27,6 +27,10 @@ export class UnprovedConnections {
   private atOnce = 1;
   private readonly schedule = inNextIteration(() => this.nextIteration());
 
+  get size(): number {
+    return this.states.size;
+  }
+
   has(socket: Socket): boolean {
     return this.states.has(socket);
   }

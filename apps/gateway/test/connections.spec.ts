@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { eventually } from '@app/testing/eventually';
 import { SERVER_LIMITS } from '../src/server/server-limits';
 import { UnprovedConnections } from '../src/server/unproved-connections';
@@ -245,27 +245,3 @@ async function openOne(gateway: RunningGateway): Promise<Socket> {
   await eventually(async () => (await gateway.metric('gateway_connections')) === before + 1);
   return socket;
 }
-
-describe('the port', () => {
-  it('has several connections accepted in an iteration of the event loop, where the system can', async () => {
-    const gateway = await RunningGateway.start();
-    let accepted = 0;
-    gateway.app.getHttpServer().on('connection', () => accepted++);
-    const clients = Array.from({ length: 64 }, () => connect(gateway.port, '127.0.0.1').on('error', () => undefined));
-    const counts: number[] = [];
-    for (let before = 0; before < clients.length; before = accepted) {
-      await new Promise((resolve) => setImmediate(resolve));
-      counts.push(accepted - before);
-    }
-    const canShare = process.platform === 'linux' && Number(process.versions.node.split('.')[0]) >= 22;
-    expect(Math.max(...counts) > 1).toBe(canShare);
-    for (const client of clients) client.destroy();
-    await gateway.stop();
-  });
-
-  it('is not shared with another process', async () => {
-    const gateway = await RunningGateway.start();
-    await expect(RunningGateway.start({ port: gateway.port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
-    await gateway.stop();
-  });
-});

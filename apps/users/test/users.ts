@@ -16,7 +16,6 @@ import { OutboxRelay } from '@app/postgres/outbox/outbox';
 import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { createTestDatabase } from '@app/testing/database/database';
-import { eventually } from '@app/testing/eventually';
 import type { TestDatabase } from '@app/testing/database/server-databases';
 import { AddUsersHandler } from '../src/commands/add-users/add-users.handler';
 import { MembersWriter } from '../src/commands/add-users/members-writer';
@@ -35,6 +34,7 @@ import { IdempotencyKeysRepository } from '../src/db/idempotency-keys.repository
 import { MembersRepository } from '../src/db/members.repository';
 import { takeEvents } from '../src/db/outbox.repository';
 import { DATABASE } from '../src/db/schema';
+import { Rival } from './rival';
 
 /** Options of a users/add call in addition to its body. */
 export interface Call {
@@ -198,34 +198,6 @@ export class UsersOnDatabase {
     } finally {
       await client.end();
     }
-  }
-}
-
-/** Another transaction that holds locks. */
-export class Rival {
-  constructor(private readonly client: Client) {}
-
-  async query(sql: string, parameters: unknown[] = []): Promise<void> {
-    await this.client.query(sql, parameters);
-  }
-
-  /** Waits until `count` server sessions wait for this transaction, directly or indirectly. @returns their process ids */
-  async waiting(count: number): Promise<number[]> {
-    const found = async () => {
-      // Within a transaction the view is a snapshot of its first read.
-      await this.client.query('SELECT pg_stat_clear_snapshot()');
-      const { rows } = await this.client.query<{ pid: number }>(
-        `WITH RECURSIVE waiting AS (
-           SELECT pg_backend_pid() AS pid
-           UNION
-           SELECT activity.pid FROM pg_stat_activity activity JOIN waiting ON waiting.pid = ANY (pg_blocking_pids(activity.pid))
-           WHERE activity.datname = current_database()
-         )
-         SELECT pid FROM waiting WHERE pid <> pg_backend_pid()`,
-      );
-      return rows.length >= count && rows.map(({ pid }) => pid);
-    };
-    return (await eventually(found)) as number[];
   }
 }
 

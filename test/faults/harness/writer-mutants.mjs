@@ -23,13 +23,7 @@ export const WRITER_MUTANTS = [
   },
   {
     name: 'a user who is locked, in the way of the others of a statement',
-    edits: [
-      [
-        MEMBERS,
-        '    await this.writeEach(calls);\n    queue.alone--;',
-        "    for (const { resolve } of calls) resolve({ outcome: 'missed' });\n    queue.alone--;",
-      ],
-    ],
+    edits: [[MEMBERS, 'await this.writeEach(left);', "for (const { resolve } of left) resolve({ outcome: 'missed' });"]],
     test: [MEMBERS_TESTS, 'when its statement waits for the user of another one'],
   },
 ];

@@ -29,13 +29,11 @@ interface Call {
 /** Calls for one level of an organization. */
 interface Queue {
   waiting: Call[];
-  /** Statements under way. */
+  /** Statements under way, without those of calls that are tried alone after a shared one. */
   writing: number;
-  /** Those of them whose calls are tried alone now. Their users stay here, and they leave their places to others. */
-  alone: number;
   /** The newest of these has not taken its calls yet. */
   collecting: boolean;
-  /** Users of these statements. A second one with the same user would wait for the first, and everything with it. */
+  /** Users of all statements under way. A second one with the same user would wait for the first, and everything with it. */
   users: Set<string>;
 }
 
@@ -58,7 +56,7 @@ export class MembersWriter {
     const { apiKey, organizationId, level, users, idempotency } = members;
     if (idempotency || users.length > MOST_OF_CALL || isHurried(members)) return this.repository.add(members);
     const name = JSON.stringify([apiKey, organizationId, level]);
-    const queue = this.queues.get(name) ?? { waiting: [], writing: 0, alone: 0, collecting: false, users: new Set() };
+    const queue = this.queues.get(name) ?? { waiting: [], writing: 0, collecting: false, users: new Set() };
     this.queues.set(name, queue);
     return new Promise((resolve, reject) => {
       queue.waiting.push({ members, span, resolve, reject });
@@ -75,16 +73,23 @@ export class MembersWriter {
     const calls = this.take(queue);
     const userIds = calls.flatMap(userIdsOf);
     for (const userId of userIds) queue.users.add(userId);
+    let left: Call[] = [];
     if (calls.length > 0) {
       if (mayWrite(queue)) void this.writeNext(name, queue);
       batchSize.observe(calls.length);
-      await (calls.length > 1 ? this.writeTogether(name, queue, calls) : this.writeEach(calls));
+      if (calls.length > 1) left = await this.writeTogether(calls);
+      else await this.writeEach(calls);
+    }
+    queue.writing--;
+    if (left.length > 0) {
+      // These keep their users, and leave their place to others.
+      if (mayWrite(queue)) void this.writeNext(name, queue);
+      await this.writeEach(left);
     }
     for (const userId of userIds) queue.users.delete(userId);
-    queue.writing--;
     // Without calls of its own it would find none now either: they wait for the users of another statement.
     if (calls.length > 0 && mayWrite(queue)) void this.writeNext(name, queue);
-    if (queue.writing === 0 && queue.waiting.length === 0) this.queues.delete(name);
+    if (queue.writing === 0 && queue.users.size === 0 && queue.waiting.length === 0) this.queues.delete(name);
   }
 
   /** The calls of the next statement. Calls whose deadline has come near meanwhile do not wait for one any longer. */
@@ -109,23 +114,25 @@ export class MembersWriter {
     return taken;
   }
 
-  /** What the shared statement has not stored, each call finds out alone: a value or a lock of one call must not fail the others. */
-  private async writeTogether(name: string, queue: Queue, calls: Call[]): Promise<void> {
+  /** @returns the calls that are to be tried alone, because nothing was stored: a value or a lock of one call must not fail the others */
+  private async writeTogether(calls: Call[]): Promise<Call[]> {
     const span = startBatch('store users', calls);
     try {
       const written = await runIn(span, () => this.repository.add(together(calls)));
-      if (written.outcome === 'stored') return resolveAll(calls, written.added);
+      if (written.outcome !== 'stored') return calls;
+      resolveAll(calls, written.added);
+      return [];
     } catch (error) {
       // The outcome is unknown, and nothing else would succeed now.
-      if (isDatabaseAway(error)) return calls.forEach((call) => call.reject(error));
+      if (isDatabaseAway(error)) {
+        for (const { reject } of calls) reject(error);
+        return [];
+      }
       this.logger.warn({ msg: 'a batch was rolled back', calls: calls.length, reason: reasonOf(error) });
+      return calls;
     } finally {
       span?.end();
     }
-    queue.alone++;
-    if (mayWrite(queue)) void this.writeNext(name, queue);
-    await this.writeEach(calls);
-    queue.alone--;
   }
 
   private async writeEach(calls: readonly Call[]): Promise<void> {
@@ -137,8 +144,8 @@ export class MembersWriter {
 
 const userIdsOf = ({ members }: Call): string[] => members.users.map(({ userId }) => userId);
 
-function mayWrite({ waiting, writing, alone, collecting }: Queue): boolean {
-  return !collecting && writing - alone < MAX_WRITING && waiting.length > 0;
+function mayWrite({ waiting, writing, collecting }: Queue): boolean {
+  return !collecting && writing < MAX_WRITING && waiting.length > 0;
 }
 
 /** A statement has the time that its nearest deadline leaves, which is the choice of one caller. */

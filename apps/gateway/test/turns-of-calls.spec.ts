@@ -1,32 +1,32 @@
 import { eventually } from '@app/testing/eventually';
-import { HEAVIEST_BYTES, MOST_BESIDE_SETTLED, MOST_HEAVY_BYTES } from '../src/admission/call-turns';
+import { HEAVIEST_BYTES, MOST_LIGHT_BESIDE, MOST_HEAVY_BYTES } from '../src/admission/call-turns';
 import { RunningGateway, type Received } from './running-gateway';
 import { BODY, head, LARGE, OTHER } from './sent-calls';
 import { UNAVAILABLE } from './stub-rabbit';
 
-describe('calls of a new key beside a call of a key that has been answered for some time', () => {
+describe('calls of a key beside a call of another one', () => {
   let gateway: RunningGateway;
   let held: { started: Promise<void>; finish: () => void };
-  /** The other key's call, and as many of the new key as may be at work. */
+  /** The other key's call, and as many of the key as may be at work. */
   let atWork: Promise<Received>[];
   const waiting = () => gateway.metric('gateway_calls_waiting');
-  const callNew = (count: number) => Array.from({ length: count }, () => gateway.post('/v1/users/add', BODY));
+  const callMany = (count: number) => Array.from({ length: count }, () => gateway.post('/v1/users/add', BODY));
   const start = async (requestTimeoutMs: number) => {
     gateway = await RunningGateway.start({ config: { requestTimeoutMs } });
     await gateway.post('/v1/users/add', BODY, OTHER);
-    const settled = gateway.rabbit.hold();
+    const other = gateway.rabbit.hold();
     atWork = [gateway.post('/v1/users/add', BODY, OTHER)];
-    await settled.started;
-    const few = gateway.rabbit.hold(MOST_BESIDE_SETTLED);
-    held = { ...few, finish: () => [settled, few].forEach(({ finish }) => finish()) };
-    atWork.push(...callNew(MOST_BESIDE_SETTLED));
+    await other.started;
+    const many = gateway.rabbit.hold(MOST_LIGHT_BESIDE);
+    held = { ...many, finish: () => [other, many].forEach(({ finish }) => finish()) };
+    atWork.push(...callMany(MOST_LIGHT_BESIDE));
     await held.started;
   };
   afterEach(() => gateway.stop());
 
   it('begin a few at a time, and the other key does not wait behind the rest', async () => {
     await start(60_000);
-    atWork.push(...callNew(20));
+    atWork.push(...callMany(20));
     await eventually(async () => (await waiting()) === 20);
     const since = performance.now();
     const next = gateway.rabbit.hold();
@@ -52,9 +52,9 @@ describe('calls of a new key beside a call of a key that has been answered for s
       if (options.timeoutMs < 1) throw UNAVAILABLE;
       throw new Error('It had a turn.');
     };
-    const [late] = callNew(1);
+    const [late] = callMany(1);
     await eventually(async () => (await waiting()) === 1);
-    const [next] = callNew(1);
+    const [next] = callMany(1);
     expect([await late, await next].map(({ status }) => status)).toEqual([503, 503]);
     expect([await waiting(), await gateway.metric('gateway_calls_in_flight')]).toEqual([0, atWork.length]);
     held.finish();

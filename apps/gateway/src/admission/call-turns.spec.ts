@@ -14,7 +14,7 @@ describe(CallTurns.name, () => {
 
   describe('of new keys', () => {
     /** So many that none of them has its most light commands. */
-    const KEYS = MANY / MOST_BESIDE_SETTLED;
+    const KEYS = (2 * MANY) / MOST_LIGHT_BESIDE;
     const beginNew = () => {
       for (let call = 0; call < MANY; call++) bench.begin(`new ${call % KEYS}`);
     };
@@ -54,10 +54,11 @@ describe(CallTurns.name, () => {
 
     it('alternate between the keys', () => {
       bench.begin('settled');
-      bench.beginMany('busy new');
+      for (let key = 0; key < MOST_BESIDE_SETTLED; key++) bench.begin(`new ${key}`);
+      bench.beginMany('busy new', 2);
       bench.begin('other new');
-      bench.end('busy new');
-      bench.end('busy new');
+      bench.end('new 0');
+      bench.end('new 1');
       expect(bench.begun.slice(-2)).toEqual(['busy new', 'other new']);
     });
 

@@ -16,8 +16,8 @@ export const HEAVIEST_BYTES = 8 * 1024;
  * few of them at a time. More would fill the queue, and light commands of others wait there behind them. Smaller ones are done sooner, and share messages.
  */
 export const MOST_HEAVY_BYTES = CALLS_PREFETCH * HEAVIEST_BYTES;
-/** Most light commands of a key at work in a kind beside calls of others. They may wait for one row, one after the other, and others behind them. */
-export const MOST_LIGHT_BESIDE = 128;
+/** Most light commands of a key at work in a kind beside calls of others, which may have to wait behind all of them. They are 1000 a second at 32 ms each. */
+export const MOST_LIGHT_BESIDE = 32;
 /** Another key counts as beside for this time after its latest call. Its first call after that finds a full queue. */
 export const BESIDE_MS = 10_000;
 /** A query is heavy when so many bytes are expected of its answer. It counts with these, but for no more than the largest page has. */

@@ -30,7 +30,7 @@ describe(Hold.name, () => {
     hold.close();
   };
 
-  /** A call of a settled key and as many of a new key as may be at work beside it. */
+  /** A call of a settled key and as many of two new keys as may be at work beside it. */
   beforeEach(() => {
     jest.useFakeTimers();
     capacity = {
@@ -42,7 +42,8 @@ describe(Hold.name, () => {
       largeBodies: new LargeBodies(),
     };
     capacity.places.answered('settled');
-    calls = ['settled', ...Array.from({ length: MOST_BESIDE_SETTLED }, () => 'new')].map((apiKey) => call(apiKey).hold);
+    const newKeys = Array.from({ length: MOST_BESIDE_SETTLED }, (_, number) => ['new', 'other new'][number % 2]);
+    calls = ['settled', ...newKeys].map((apiKey) => call(apiKey).hold);
   });
   afterEach(() => void jest.useRealTimers());
 

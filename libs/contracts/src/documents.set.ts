@@ -1,5 +1,5 @@
 import { ACCESS_TYPES, type AccessType } from './access';
-import { Described, Identifier, Nested, OneOf, Success } from './fields';
+import { Described, Identifier, Int64, Nested, OneOf, Success } from './fields';
 import { command, type Naming, type Refusal } from './message';
 import { refuseMisspelt } from './misspelt';
 
@@ -41,7 +41,7 @@ export class StoredDocument {
   @Identifier('The folder of the document; absent: no folder.', { optional: true })
   folderId?: string;
 
-  @Described({ type: 'integer', minimum: 1, description: 'Version of the document. It grows with every change.' })
+  @Int64('Version of the document. It grows with every change.', { minimum: 1 })
   version: number;
 }
 
@@ -56,7 +56,7 @@ export class SetDocumentResult {
   @Nested(() => StoredDocument, 'The document as it is now.', { optional: true })
   data?: StoredDocument;
 
-  @Described({ type: 'integer', minimum: 1, description: 'Version of the document. It grows with every change.' })
+  @Int64('Version of the document. It grows with every change.', { minimum: 1 })
   version: number;
 
   @Described({ type: 'boolean', description: 'Whether this call has changed anything.' })

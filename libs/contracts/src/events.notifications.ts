@@ -1,4 +1,4 @@
-import { Described, Identifier, Identifiers, Nested, NestedList } from './fields';
+import { Described, Identifier, Identifiers, Int64, Nested, NestedList } from './fields';
 import { event } from './event';
 import { EVENT_TYPES } from './event-types';
 import { NotificationUser } from './notifications.add';
@@ -38,10 +38,10 @@ export class NotificationAddedData {
   @Described({ type: 'boolean', description: 'Whether all users who can see the document are notified too.' })
   notifyAll: boolean;
 
-  @Described({ type: 'integer', description: 'Time of storing, in milliseconds since 1970.' })
+  @Int64('Time of storing, in milliseconds since 1970.')
   timestamp: number;
 
-  @Described({ type: 'integer', minimum: 1, description: 'Always 1: a notification does not change.' })
+  @Int64('Always 1: a notification does not change.', { minimum: 1 })
   version: number;
 }
 
@@ -71,7 +71,7 @@ export class NotificationDeletedData {
   @Identifiers('The deleted notifications, at most 256.')
   notificationIds: string[];
 
-  @Described({ type: 'integer', minimum: 1, description: 'Always 1: a notification is deleted once.' })
+  @Int64('Always 1: a notification is deleted once.', { minimum: 1 })
   version: number;
 }
 

@@ -1,5 +1,5 @@
 import { ACCESS_TYPES, type AccessType } from './access';
-import { Described, Flag, Identifier, Identifiers, NestedList, OneOf, WholeNumber } from './fields';
+import { Described, Flag, Identifier, Identifiers, Int64, NestedList, OneOf, WholeNumber } from './fields';
 import { event } from './event';
 import { EVENT_TYPES } from './event-types';
 import { MOST_ERASED } from './users.erase';
@@ -23,14 +23,9 @@ export class UserOfEvent {
   @Described({ type: 'string', description: 'Initial; absent when neither an initial nor a name was sent.' }, { optional: true })
   initial?: string;
 
-  @Described(
-    {
-      type: 'integer',
-      minimum: 1,
-      description:
-        'Grows with every change of this user. Absent when another call changes the user at the same time: the event of that call has it.',
-    },
-    { optional: true },
+  @Int64(
+    'Grows with every change of this user. Absent when another call changes the user at the same time: the event of that call has it.',
+    { minimum: 1, optional: true },
   )
   version?: number;
 
@@ -114,7 +109,7 @@ export class OrganizationCreatedData {
   @Identifier('The organization.')
   organizationId: string;
 
-  @Described({ type: 'integer', minimum: 1, description: 'Always 1: an organization does not change.' })
+  @Int64('Always 1: an organization does not change.', { minimum: 1 })
   version: number;
 }
 
@@ -131,7 +126,7 @@ export class DocumentChangedData {
   @OneOf('Access type: users who may open it in addition to its own users and the users of its folder.', ACCESS_TYPES)
   access: AccessType;
 
-  @Described({ type: 'integer', minimum: 1, description: 'Grows with every change of this document.' })
+  @Int64('Grows with every change of this document.', { minimum: 1 })
   version: number;
 
   @Republished()
@@ -158,11 +153,9 @@ export class ApiKeyRevokedData {
   )
   tokenIds?: string[];
 
-  @Described({
-    type: 'integer',
-    description:
-      'Latest time at which the tokens end, in milliseconds since 1970. After a rotation with a grace it is later than the event.',
-  })
+  @Int64(
+    'Latest time at which the tokens end, in milliseconds since 1970. After a rotation with a grace it is later than the event.',
+  )
   endsAt: number;
 }
 

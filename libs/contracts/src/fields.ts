@@ -156,6 +156,14 @@ export const DescribedOutcomes = (description: string, { success, message }: Rec
     description,
   });
 
+/** Generated clients take an integer without this format for 32 bits, which times in milliseconds exceed. */
+export const INT64 = { type: 'integer', format: 'int64' } as const;
+const MAX_INT32 = 2 ** 31 - 1;
+
+/** A time in epoch milliseconds or a version, in a reply or an event. */
+export const Int64 = (description: string, { minimum, ...options }: FieldOptions & { minimum?: number } = {}) =>
+  Described({ ...INT64, ...(minimum !== undefined && { minimum }), description }, options);
+
 /** Any identifier: 1-256 bytes of UTF-8, not blank, no control characters, well-formed. */
 export const Identifier = (description: string, options?: FieldOptions) =>
   Field(identifierProblem, { ...IDENTIFIER_SCHEMA, description }, options);
@@ -184,7 +192,7 @@ export const WholeNumber = (description: string, min: number, max: number, optio
       Number.isInteger(value) && (value as number) >= min && (value as number) <= max
         ? undefined
         : ` must be a whole number from ${min} to ${max}`,
-    { type: 'integer', minimum: min, maximum: max, description },
+    { ...(max > MAX_INT32 ? INT64 : { type: 'integer' }), minimum: min, maximum: max, description },
     options,
   );
 

@@ -1,4 +1,4 @@
-import { Described, Field, Flag, Identifier, identifierProblem, LIMITS, OneOf } from './fields';
+import { Described, Field, Flag, Identifier, identifierProblem, Int64, LIMITS, OneOf } from './fields';
 import { query } from './message';
 
 export const LEVELS = ['organization', 'folder', 'document'] as const;
@@ -15,7 +15,7 @@ export class Membership {
   @Described({ type: 'string', description: 'Id of the folder or document; empty for the organization.' })
   id: string;
 
-  @Described({ type: 'integer', minimum: 0, description: '`membership` of its `user.added.v1`.' }, { optional: true })
+  @Int64('`membership` of its `user.added.v1`.', { minimum: 0, optional: true })
   version?: number;
 }
 
@@ -49,14 +49,10 @@ export class ListMembershipsResult {
   @Flag('Whether there are more memberships.')
   more: boolean;
 
-  @Described(
-    {
-      type: 'integer',
-      minimum: 1,
-      description: '`version` of the last `user.removed.v1` for the whole organization. Absent: the user has never left it.',
-    },
-    { optional: true },
-  )
+  @Int64('`version` of the last `user.removed.v1` for the whole organization. Absent: the user has never left it.', {
+    minimum: 1,
+    optional: true,
+  })
   left?: number;
 }
 

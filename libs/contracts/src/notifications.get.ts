@@ -1,4 +1,4 @@
-import { Described, Identifier, Identifiers, LIMITS, OneOf, Success, WholeNumber } from './fields';
+import { Described, Identifier, Identifiers, Int64, LIMITS, OneOf, Success, WholeNumber } from './fields';
 import { query, type Refusal } from './message';
 import { decodePageToken, PageToken } from './page-token';
 
@@ -125,7 +125,7 @@ export class NotificationItem {
   })
   notifyUsersByUserId: Record<string, true>;
 
-  @Described({ type: 'integer', description: 'Time of storing, in epoch milliseconds.' })
+  @Int64('Time of storing, in epoch milliseconds.')
   timestamp: number;
 }
 

@@ -1,4 +1,4 @@
-import { Described, Flag, Identifier, LIMITS, Nested, Success, WholeNumber } from './fields';
+import { Described, Flag, Identifier, Int64, LIMITS, Nested, Success, WholeNumber } from './fields';
 import { query } from './message';
 import { NotificationItem } from './notifications.get';
 import { decodePageToken, PageToken } from './page-token';
@@ -65,7 +65,7 @@ export class InboxResult {
   @Nested(() => UnreadCount, 'The count of unread notifications, at the same moment as the page.')
   unread: UnreadCount;
 
-  @Described({ type: 'integer', description: 'Time of the answer, in epoch milliseconds: `readUpTo` for notifications/update.' })
+  @Int64('Time of the answer, in epoch milliseconds: `readUpTo` for notifications/update.')
   asOf: number;
 
   @Described({ type: 'string', description: 'Present when there are more notifications.' }, { optional: true })

@@ -1,4 +1,4 @@
-import { Described, DescribedOutcomes, Identifier, Identifiers, LIMITS, NestedList, Success, WholeNumber } from './fields';
+import { Described, DescribedOutcomes, Identifier, Identifiers, Int64, LIMITS, NestedList, Success, WholeNumber } from './fields';
 import { command, type Naming, type Refusal } from './message';
 
 /** Fields of a notification that an update does not change. */
@@ -115,12 +115,8 @@ export class UpdateNotificationsResult {
   })
   data: Record<string, { success: boolean; message: string }>;
 
-  @Described(
-    {
-      type: 'integer',
-      description:
-        'With `readUpTo`: the time up to which all is read. Earlier than the one that was sent: the same call again goes on, unless the latter is in the future.',
-    },
+  @Int64(
+    'With `readUpTo`: the time up to which all is read. Earlier than the one that was sent: the same call again goes on, unless the latter is in the future.',
     { optional: true },
   )
   readUpTo?: number;

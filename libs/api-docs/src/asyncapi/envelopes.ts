@@ -1,4 +1,4 @@
-import { LIMITS } from '@app/contracts/fields';
+import { INT64, LIMITS } from '@app/contracts/fields';
 import { IDEMPOTENCY_KEY, REQUEST_ID } from '@app/contracts/headers';
 import type { Message } from '@app/contracts/message';
 import { HEADER } from '@app/amqp/messages/headers';
@@ -27,7 +27,7 @@ const REQUEST_HEADERS = {
     pattern: REQUEST_ID.source,
     description: '1-128 printable ASCII characters. Every log line about this message has it. Other values are replaced.',
   },
-  [HEADER.deadline]: { type: 'integer', description: 'Epoch milliseconds. The message is not executed after this time.' },
+  [HEADER.deadline]: { ...INT64, description: 'Epoch milliseconds. The message is not executed after this time.' },
   [HEADER.replyBatches]: {
     type: 'boolean',
     description:
@@ -50,7 +50,7 @@ const TRACE_HEADERS = {
 const COMMAND_HEADERS = {
   ...REQUEST_HEADERS,
   [HEADER.deadline]: {
-    type: 'integer',
+    ...INT64,
     description:
       'Epoch milliseconds, only with `reply_to`. The command is not executed after this time. A command without `reply_to` never expires.',
   },
@@ -71,7 +71,7 @@ const PROPERTIES = {
   correlation_id: text('Unique among your calls. The reply has the same value.'),
   type: text('The routing key again.'),
   content_type: { const: 'application/json', description: 'Recommended. The body is always read as JSON in UTF-8.' },
-  timestamp: { type: 'integer', description: 'Seconds since 1970. The metric of the age of commands counts from it.' },
+  timestamp: { ...INT64, description: 'Seconds since 1970. The metric of the age of commands counts from it.' },
   app_id: text('The name of your service.'),
   user_id: text(
     'Your broker account, checked by the broker. Its grants decide which API keys it may act for, so it is required unless the API key is granted to all accounts (`*`).',
@@ -149,7 +149,7 @@ export const ENVELOPES: Readonly<Record<string, FieldsSchema>> = {
       correlation_id: text('The same.'),
       type: text('The type of the event, which is its routing key.'),
       content_type: { const: 'application/cloudevents+json', description: 'A CloudEvent as JSON in UTF-8.' },
-      timestamp: { type: 'integer', description: 'Time of the event, in seconds since 1970.' },
+      timestamp: { ...INT64, description: 'Time of the event, in seconds since 1970.' },
       app_id: text('The publishing service.'),
       user_id: text('Its broker account, checked by the broker.'),
       delivery_mode: { const: 2, description: 'Persistent.' },
@@ -162,12 +162,12 @@ export const ENVELOPES: Readonly<Record<string, FieldsSchema>> = {
       [HEADER.deadReason]: { type: 'string', maxLength: 500, description: 'Message of the error, for people.' },
       [HEADER.routingKey]: { type: 'string', description: 'The original routing key.' },
       [HEADER.lane]: { type: 'string', description: 'The original exchange.' },
-      [HEADER.attempt]: { type: 'integer', minimum: 1, description: 'Number of attempts.' },
-      [HEADER.firstFailedAt]: { type: 'integer', description: 'Time of the first failure, in epoch milliseconds.' },
+      [HEADER.attempt]: { ...INT64, minimum: 1, description: 'Number of attempts.' },
+      [HEADER.firstFailedAt]: { ...INT64, description: 'Time of the first failure, in epoch milliseconds.' },
       [HEADER.originUser]: { type: 'string', description: 'Broker account of the publisher, if the message had a `user_id`.' },
       [HEADER.correlationId]: { type: 'string', description: 'The `correlation_id` of the caller, if one waited.' },
       [HEADER.deadSize]: {
-        type: 'integer',
+        ...INT64,
         description: 'Size of the original body in bytes. Only set for a malformed body, of which only the first KiB is kept.',
       },
       [HEADER.deadHash]: { type: 'string', description: 'SHA-256 of that body, in hexadecimal digits.' },

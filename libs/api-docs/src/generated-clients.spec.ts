@@ -1,0 +1,26 @@
+import 'reflect-metadata';
+import { asyncApiDocument } from './asyncapi/document';
+import { openApiDocument } from './openapi/document';
+
+interface Schema {
+  type?: string;
+  format?: string;
+  maximum?: number;
+}
+
+const schemasIn = (value: unknown): Schema[] =>
+  typeof value === 'object' && value !== null ? [value, ...Object.values(value).flatMap(schemasIn)] : [];
+
+describe.each([
+  ['openapi.json', openApiDocument()],
+  ['asyncapi.json', asyncApiDocument()],
+])('a client that is generated from %s', (_, { components }) => {
+  const schemas = schemasIn(components.schemas);
+
+  it('has 64 bits for every integer that may need them', () => {
+    const integers = schemas.filter(({ type }) => type === 'integer');
+    expect(integers.some(({ format }) => format === undefined)).toBe(true);
+    const isNarrow = ({ format, maximum = Infinity }: Schema) => format !== 'int64' && maximum >= 2 ** 31;
+    expect(integers.filter(isNarrow)).toEqual([]);
+  });
+});

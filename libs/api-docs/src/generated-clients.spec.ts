@@ -6,6 +6,7 @@ interface Schema {
   type?: string;
   format?: string;
   maximum?: number;
+  enum?: unknown[];
 }
 
 const schemasIn = (value: unknown): Schema[] =>
@@ -22,5 +23,10 @@ describe.each([
     expect(integers.some(({ format }) => format === undefined)).toBe(true);
     const isNarrow = ({ format, maximum = Infinity }: Schema) => format !== 'int64' && maximum >= 2 ** 31;
     expect(integers.filter(isNarrow)).toEqual([]);
+  });
+
+  it('has no enumeration of booleans, of which generators make code that does not compile', () => {
+    const values = schemas.flatMap((schema) => (Array.isArray(schema.enum) ? schema.enum : []));
+    expect(new Set(values.map((value) => typeof value))).toEqual(new Set(['string']));
   });
 });

@@ -29,7 +29,7 @@ export class SetDocumentRequest {
 
 /** The document as it is now. */
 export class StoredDocument {
-  @Described({ type: 'boolean', enum: [true], description: 'Always true.' })
+  @Described({ type: 'boolean', description: 'Always true.' })
   success: boolean;
 
   @Described({ type: 'string', description: '`Document set successfully.`' })

@@ -113,14 +113,14 @@ export class NotificationItem {
 
   @Described({
     type: 'object',
-    additionalProperties: { type: 'boolean', enum: [true], description: 'The key is the userId.' },
+    additionalProperties: { type: 'boolean', description: 'Always true. The key is the userId.' },
     description: 'The users named in the request.',
   })
   notifyUsers: Record<string, true>;
 
   @Described({
     type: 'object',
-    additionalProperties: { type: 'boolean', enum: [true], description: 'The key is the userId.' },
+    additionalProperties: { type: 'boolean', description: 'Always true. The key is the userId.' },
     description: 'The same users, by userId.',
   })
   notifyUsersByUserId: Record<string, true>;

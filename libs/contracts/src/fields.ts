@@ -132,8 +132,8 @@ const IDENTIFIER_SCHEMA = {
   type: 'string',
   minLength: 1,
   maxLength: LIMITS.identifierBytes,
-  // JSON Schema cannot count bytes. The pattern says what it can; the check decides.
-  pattern: '^(?=[\\s\\S]*\\S)[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+  // JSON Schema cannot count bytes. The pattern says what it can, without a lookahead, which many languages lack; the check decides.
+  pattern: '^[^\\x00-\\x1f\\x7f-\\x9f]*[^\\s\\x00-\\x1f\\x7f-\\x9f][^\\x00-\\x1f\\x7f-\\x9f]*$',
 } as const;
 
 /** A field of a reply: documented, never checked. */

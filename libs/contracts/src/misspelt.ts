@@ -6,6 +6,8 @@ import type { Naming, Refusal } from './message';
 const MISSPELT = 2;
 /** Letters of an abbreviation: shorter names, such as `id`, are within any field's. */
 const LEAST_ABBREVIATION = 3;
+/** Letters of the longest misspelling: it comes back in the error, and stands in a line of the log. */
+const MOST_LETTERS = 64;
 /** Unknown fields that are compared with a missing one. */
 const MAX_COMPARED = 100;
 
@@ -27,7 +29,7 @@ export function misspeltIn(type: new () => object, sent: Sent): (missing: string
 
 /** Whether a name is a misspelling of a field's name, begins with it (`accessType`), or abbreviates it (`orgId`). */
 const isNear = (key: string, field: string): boolean =>
-  key.startsWith(field) ||
+  (key.length <= MOST_LETTERS && key.startsWith(field)) ||
   (key.length <= field.length + MISSPELT && (distance(key, field) <= MISSPELT || abbreviates(key, field)));
 
 function abbreviates(key: string, field: string): boolean {

@@ -43,6 +43,11 @@ describe(validateBody.name, () => {
       { users: [{ userID: 'u1' }] },
       'users[0].userId is required and must be a string; userID is not a field',
     ],
+    [
+      'a name that is too long for a misspelling',
+      { organizationId: undefined, [`organizationId${'x'.repeat(60)}`]: 'org' },
+      'organizationId is required and must be a string',
+    ],
     ['a wrong type', { organizationId: 5 }, 'organizationId must be a string'],
     ['null for absent', { folderId: null }, 'folderId must be a string'],
     ['a blank identifier', { organizationId: ' \u00a0' }, 'organizationId must not be blank'],

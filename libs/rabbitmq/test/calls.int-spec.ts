@@ -84,7 +84,7 @@ describe('calls', () => {
 
   it('refuses a call without the tenant it needs', async () => {
     const error = await failure(client.call(Exists, {}, { requestId: 'r', timeoutMs: 5000 }));
-    expect(error).toMatchObject({ status: 'INVALID_ARGUMENT', message: 'The header x-api-key must be a string.' });
+    expect(error).toMatchObject({ status: 'INVALID_ARGUMENT', message: 'The header x-api-key is required.' });
   });
 
   it('answers with the error that the handler threw', async () => {

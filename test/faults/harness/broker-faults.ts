@@ -164,7 +164,7 @@ const MALFORMED: ((random: Random) => Malformed)[] = [
     type: 'error',
     reason: /The body must be UTF-8/,
   }),
-  () => ({ body: Buffer.alloc(0), reason: /The header x-api-key must be a string/ }),
+  () => ({ body: Buffer.alloc(0), reason: /The header x-api-key is required/ }),
   () => ({ body: json(null), headers, reason: /The body must be an object/ }),
   () => ({ body: json([valid]), headers, reason: /The body must be an object/ }),
   (random) => ({

@@ -22,7 +22,7 @@ describe('readEnvelope', () => {
   it('needs no API key where the message says so, but takes no bad one', () => {
     expect(read({ headers: {} }, { routingKey: Authenticate.pattern }).problem).toBeUndefined();
     expect(read({ headers: { 'x-api-key': '' } }, { routingKey: Authenticate.pattern }).problem).toBeDefined();
-    expect(read({ headers: undefined }).problem?.message).toBe('The header x-api-key must be a string.');
+    expect(read({ headers: undefined }).problem?.message).toBe('The header x-api-key is required.');
   });
 
   it.each(['', ' ', 'k'.repeat(257), 'a\nb', '\ud800', 5, null, Buffer.from('key'), { '!': 'timestamp', value: 1 }])(

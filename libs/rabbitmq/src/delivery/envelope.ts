@@ -80,8 +80,10 @@ export function readEnvelope({ fields, properties }: ConsumeMessage): Envelope {
   if (deadline !== undefined && !validDeadline) problems.push(`The header ${HEADER.deadline} must be whole epoch milliseconds.`);
 
   const apiKey: unknown = headers[HEADER.apiKey];
-  const tenantProblem = apiKey === undefined && TENANTLESS.has(pattern) ? undefined : identifierProblem(apiKey);
-  if (tenantProblem) problems.push(`The header ${HEADER.apiKey}${tenantProblem}.`);
+  const isNeeded = apiKey !== undefined || !TENANTLESS.has(pattern);
+  const tenantProblem = isNeeded ? identifierProblem(apiKey) : undefined;
+  if (tenantProblem && apiKey === undefined) problems.push(`The header ${HEADER.apiKey} is required.`);
+  else if (tenantProblem) problems.push(`The header ${HEADER.apiKey}${tenantProblem}.`);
 
   const idempotencyKey: unknown = headers[HEADER.idempotencyKey];
   const validIdempotencyKey =

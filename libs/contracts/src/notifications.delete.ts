@@ -5,7 +5,8 @@ import { decodeMomentToken, PageToken } from './page-token';
 
 const FILTERS = ['documentId', 'locationId', 'notificationIds'] as const;
 
-const USERS = ['userId', 'userIds'];
+/** Names by which a caller may mean some of the notifications, and that are no fields. */
+const MEANS_SOME = /^(id|ids|user|users|user_?ids?)$/i;
 
 /** The supported sets of filters, each with organizationId. */
 export const DELETE_COMBINATIONS: readonly (readonly (typeof FILTERS)[number][])[] = [
@@ -42,7 +43,7 @@ export class DeleteNotificationsRequest {
   })
   pageToken?: string;
 
-  /** A notification is deleted for all its users. So a filter by user, as notifications/get has it, is refused: ignored, it would delete too much. */
+  /** A filter by user, as notifications/get has it, and an `id`, as notifications have it, are refused: ignored, they would delete too much. */
   static refuse(
     request: DeleteNotificationsRequest,
     sent: Readonly<Record<string, unknown>>,
@@ -52,9 +53,9 @@ export class DeleteNotificationsRequest {
     const supported = DELETE_COMBINATIONS.some(
       (filters) => filters.length === given.length && filters.every((filter) => given.includes(filter)),
     );
-    const users = USERS.filter((name) => Object.hasOwn(sent, name));
-    if (!supported || users.length > 0) {
-      const [first = 'documentId', ...others] = [...given, ...users];
+    const ignored = Object.keys(sent).filter((name) => MEANS_SOME.test(name));
+    if (!supported || ignored.length > 0) {
+      const [first = 'documentId', ...others] = [...given, ...ignored];
       const message = `This combination of filters is not supported. Supported, each with organizationId: ${SUPPORTED}.`;
       return { message, fields: [first, ...others] };
     }

@@ -65,6 +65,8 @@ const CASES: [BodyClass<object>, object, string, string, string[]][] = [
   ],
   [DeleteNotificationsRequest, { documentId: 'd', userId: 'u' }, FILTERS, FILTERS, ['documentId', 'userId']],
   [DeleteNotificationsRequest, { documentId: 'd', userIds: ['u'] }, FILTERS, FILTERS, ['documentId', 'userIds']],
+  [DeleteNotificationsRequest, { documentId: 'd', user_id: 'u' }, FILTERS, FILTERS, ['documentId', 'user_id']],
+  [DeleteNotificationsRequest, { documentId: 'd', id: 'a' }, FILTERS, FILTERS, ['documentId', 'id']],
   [
     DeleteUsersRequest,
     { userIds: ['u'], document_id: 'd' },
@@ -127,6 +129,7 @@ describe('a rule over several fields', () => {
   });
   it.each([
     [DeleteUsersRequest, { userIds: ['u'], id: 'x', note: 'x', at: 1, unit: 'x' }],
+    [DeleteNotificationsRequest, { documentId: 'd', idea: 'x', folderId: 'x', username: 'x' }],
     [SetDocumentRequest, { documentId: 'd', id: 'x', name: 'x', cc: 'x', older: true }],
   ])('of %p ignores other unknown fields', (type, value) => {
     expect(problemOf(type, value)).toBeUndefined();

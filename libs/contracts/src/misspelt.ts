@@ -39,8 +39,8 @@ function abbreviates(key: string, field: string): boolean {
 }
 
 /**
- * The rule of commands that do more when a field is absent: a misspelt filter of a deletion, or a misspelt access of a document, would be ignored in
- * silence.
+ * The rule of commands that do something else when a field is absent: a misspelt filter of a deletion, a misspelt access of a document, or a misspelt
+ * list of readers would be ignored in silence.
  */
 export function refuseMisspelt(type: new () => object, sent: Sent, named: Naming): Refusal | undefined {
   const misspelt = misspeltIn(type, sent);

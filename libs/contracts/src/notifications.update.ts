@@ -1,5 +1,6 @@
 import { Described, DescribedOutcomes, Identifier, Identifiers, Int64, LIMITS, NestedList, Success, WholeNumber } from './fields';
 import { command, type Naming, type Refusal } from './message';
+import { refuseMisspelt } from './misspelt';
 
 /** Fields of a notification that an update does not change. */
 const CONTENT = [
@@ -90,6 +91,8 @@ function problemOf(
     const path = `notifications[${index}]`;
     const content = CONTENT.find((field) => Object.hasOwn(sent[index], field));
     if (content) return refusal(`${path}.${content}`, 'cannot be changed: delete the notification and add another');
+    const misspelt = refuseMisspelt(UpdatedNotification, sent[index], (field) => named(`${path}.${field}`));
+    if (misspelt) return { ...misspelt, fields: [`${path}.${misspelt.fields[0]}`] };
     if (ids.has(id)) return refusal(`${path}.id`, 'occurs twice');
     ids.add(id);
     const [read, unread] = [new Set(readByUserIds), new Set(unreadByUserIds)];

@@ -37,6 +37,13 @@ const CASES: [BodyClass<object>, object, string, string, string[]][] = [
   ],
   [
     UpdateNotificationsRequest,
+    each({ id: 'a', readByUserIds: ['u'] }, { id: 'b', read: true }),
+    'data.notifications[1].read is not a field; did you mean readByUserIds?',
+    'notifications[1].read is not a field; did you mean readByUserIds?',
+    ['notifications[1].read'],
+  ],
+  [
+    UpdateNotificationsRequest,
     each({ id: 'a', readByUserIds: ['u', 'v'], unreadByUserIds: ['v'] }),
     'data.notifications[0] has a user in readByUserIds and in unreadByUserIds',
     'notifications[0] has a user in readByUserIds and in unreadByUserIds',
@@ -130,6 +137,7 @@ describe('a rule over several fields', () => {
   it.each([
     [DeleteUsersRequest, { userIds: ['u'], id: 'x', note: 'x', at: 1, unit: 'x' }],
     [DeleteNotificationsRequest, { documentId: 'd', idea: 'x', folderId: 'x', username: 'x' }],
+    [UpdateNotificationsRequest, each({ id: 'a', read: true, readByUserIds: ['u'], persistReadForUsers: true })],
     [SetDocumentRequest, { documentId: 'd', id: 'x', name: 'x', cc: 'x', older: true }],
   ])('of %p ignores other unknown fields', (type, value) => {
     expect(problemOf(type, value)).toBeUndefined();

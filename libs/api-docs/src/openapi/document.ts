@@ -28,8 +28,8 @@ ${text}
 const DESCRIPTION = `Users and notifications of a collaboration backend, server to server.
 
 Every operation is a POST with the JSON body \`{"data": {…}}\`. A success answers 200 with \`{"result": {…}}\`, a failure
-\`{"error": {"message", "status", "details"?}}\`. Unknown fields are ignored, but deletions and
-documents/set refuse one that may be a misspelt field.
+\`{"error": {"message", "status", "details"?}}\`. Unknown fields are ignored, but deletions,
+documents/set and notifications/update refuse one that may be a misspelt field.
 
 ## Credentials
 

@@ -109,6 +109,15 @@ describe('the client of other services', () => {
     }
   });
 
+  it('returns the id of the notification that is stored, also for an idempotency key that was used before', async () => {
+    const add = () => client.call('notifications.add.v1', notification({ documentId: 'once' }), { idempotencyKey: 'one' });
+    const [first, again] = [await add(), await add()];
+    expect(first.notificationId).toBe(first.messageId);
+    expect(again.notificationId).toBe(first.messageId);
+    const { result } = await client.call('notifications.get.v1', { organizationId: 'acme', documentId: 'once' });
+    expect(result.data.map(({ id }) => id)).toEqual([again.notificationId]);
+  });
+
   it('repeats a call when the connection is lost before the answer', async () => {
     const users = system.services.users;
     users.kill('SIGSTOP');

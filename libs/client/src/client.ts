@@ -15,7 +15,7 @@ import type { ListenOptions } from './listen-options';
 import { Listener } from './listener';
 import { KINDS, type Commands, type Operations } from './operations';
 import { RunningWork } from './running-work';
-import { readOptions, type SendOptions } from './send-options';
+import { readOptions, type Called, type SendOptions } from './send-options';
 
 export { ApiError } from '@app/contracts/error';
 export type { ErrorStatus, FieldProblem } from '@app/contracts/error';
@@ -24,7 +24,7 @@ export type { Events, EventType, Handlers } from './events';
 export type { ListenOptions } from './listen-options';
 export type { Listener } from './listener';
 export type { Commands, Operations, Queries } from './operations';
-export type { SendOptions } from './send-options';
+export type { Called, SendOptions } from './send-options';
 
 /**
  * A logger such as console or pino. It gets lost connections and failed handlers; never payloads, tenants or connection strings. Errors of the
@@ -104,7 +104,7 @@ export class CollaborationClient {
    * Publishes a command without waiting for its reply. Resolves when the broker has it on disk and in its queue. If it cannot be executed later,
    * it becomes a dead letter. Until the deadline it is published again, with the same message id, while it is not certain that the broker has it.
    *
-   * @returns its message id, which is the id of a notification without `notificationId`
+   * @returns its message id, which is the id of a notification without `notificationId`, unless the `idempotencyKey` was used before
    * @throws ApiError UNAVAILABLE: the broker does not have it. DEADLINE_EXCEEDED: the broker may have it. PERMISSION_DENIED: the account may not
    *   publish this operation. INVALID_ARGUMENT: the body or an option cannot be sent, or it is a query
    */
@@ -137,7 +137,7 @@ export class CollaborationClient {
    * Publishes a command or a query and waits for its reply. Until the deadline it is repeated, with the same message id, while the broker or the
    * service is away. After the deadline it is not executed any more.
    *
-   * @returns the result, and the message id, which is the id of a notification without `notificationId`
+   * @returns the result, the message id, and the id of the stored notification, which is that of the first call for a used `idempotencyKey`
    * @throws ApiError UNAVAILABLE: nothing was done, and nothing will be. DEADLINE_EXCEEDED: unknown; final one second after the deadline. Any
    *   other status is the service's answer, as over HTTP
    */
@@ -145,7 +145,7 @@ export class CollaborationClient {
     name: Name,
     body: Operations[Name]['request'],
     options: SendOptions = {},
-  ): Promise<{ result: Operations[Name]['result']; messageId: string }> {
+  ): Promise<Called<Name>> {
     const operation = { kind: KINDS[name], pattern: name };
     const { timeoutMs, content, ...sent } = readOptions(operation, body, options, this.options);
     this.start(this.publishing);
@@ -156,7 +156,8 @@ export class CollaborationClient {
         caller.call<Operations[Name]['result']>(operation, content, { ...sent, timeoutMs: left }),
       ),
     );
-    return { result: answer.parse(), messageId: sent.messageId };
+    const notificationId = answer.headers['x-notification-id'] as Called<Name>['notificationId'];
+    return { result: answer.parse(), messageId: sent.messageId, notificationId };
   }
 
   /**

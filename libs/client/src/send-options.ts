@@ -4,6 +4,7 @@ import type { Operation } from '@app/amqp/messages/message-properties';
 import { ApiError } from '@app/contracts/error';
 import { IDEMPOTENCY_KEY, REQUEST_ID } from '@app/contracts/headers';
 import { MAX_BODY_BYTES, MAX_QUERY_BYTES, MAX_VALUES, valuesOf } from '@app/contracts/json';
+import type { Operations } from './operations';
 
 /** Options of one command or query. */
 export interface SendOptions {
@@ -21,6 +22,14 @@ export interface SendOptions {
   traceparent?: string | undefined;
   /** At most 512 characters. */
   tracestate?: string | undefined;
+}
+
+/** The outcome of a call. */
+export interface Called<Name extends keyof Operations> {
+  result: Operations[Name]['result'];
+  messageId: string;
+  /** Only of `notifications.add.v1`. */
+  notificationId: Name extends 'notifications.add.v1' ? string : undefined;
 }
 
 const MAX_TIMEOUT_MS = 300_000;

@@ -12,37 +12,38 @@ import type { FilteredRequest } from './get-notifications';
 import type { DeleteNotificationsRequest, DeleteNotificationsResult } from '@app/contracts/notifications.delete';
 import type { UpdateNotificationsRequest, UpdateNotificationsResult } from '@app/contracts/notifications.update';
 import type { InboxRequest, InboxResult } from '@app/contracts/notifications.inbox';
+import type { Sent } from './sent';
 
 /** Commands by their routing keys: they change something, and may be published without waiting. */
 export interface Commands {
   /** Adds users to an organization, a folder or a document. */
-  'users.add.v1': { request: AddUsersRequest; result: AddUsersResult };
+  'users.add.v1': { request: Sent<AddUsersRequest>; result: AddUsersResult };
   /** Removes users from a document, a folder, or an organization with all its folders and documents. */
-  'users.delete.v1': { request: DeleteUsersRequest; result: DeleteUsersResult };
+  'users.delete.v1': { request: Sent<DeleteUsersRequest>; result: DeleteUsersResult };
   /** Erases the data of users: details, memberships and read state. */
-  'users.erase.v1': { request: EraseUsersRequest; result: EraseUsersResult };
+  'users.erase.v1': { request: Sent<EraseUsersRequest>; result: EraseUsersResult };
   /** Sets the folder and the access type of a document. */
-  'documents.set.v1': { request: SetDocumentRequest; result: SetDocumentResult };
+  'documents.set.v1': { request: Sent<SetDocumentRequest>; result: SetDocumentResult };
   /** Stores one notification and its recipients. */
-  'notifications.add.v1': { request: AddNotificationRequest; result: AddNotificationResult };
+  'notifications.add.v1': { request: Sent<AddNotificationRequest>; result: AddNotificationResult };
   /** Deletes notifications for all their users. */
-  'notifications.delete.v1': { request: DeleteNotificationsRequest; result: DeleteNotificationsResult };
+  'notifications.delete.v1': { request: Sent<DeleteNotificationsRequest>; result: DeleteNotificationsResult };
   /** Marks notifications as read or unread: either single ones for some users (`notifications`), or everything that one user is shown up to a time (`userId` and `readUpTo`). */
-  'notifications.update.v1': { request: UpdateNotificationsRequest; result: UpdateNotificationsResult };
+  'notifications.update.v1': { request: Sent<UpdateNotificationsRequest>; result: UpdateNotificationsResult };
 }
 
 /** Queries by their routing keys: they change nothing and are always waited for. */
 export interface Queries {
   /** Reads the users who were added to an organization, a folder or a document, in pages by `userId`. */
-  'users.get.v1': { request: GetUsersRequest; result: GetUsersResult };
+  'users.get.v1': { request: Sent<GetUsersRequest>; result: GetUsersResult };
   /** Checks whether a user may open a document. */
-  'access.check.v1': { request: CheckAccessRequest; result: CheckAccessResult };
+  'access.check.v1': { request: Sent<CheckAccessRequest>; result: CheckAccessResult };
   /** Reads a contact list in pages. */
-  'contacts.list.v1': { request: ListContactsRequest; result: ListContactsResult };
+  'contacts.list.v1': { request: Sent<ListContactsRequest>; result: ListContactsResult };
   /** Reads notifications in pages, newest first. */
-  'notifications.get.v1': { request: FilteredRequest; result: GetNotificationsResult };
+  'notifications.get.v1': { request: Sent<FilteredRequest>; result: GetNotificationsResult };
   /** Reads what a user is shown, newest first, with its read state, and counts what is unread. */
-  'notifications.inbox.v1': { request: InboxRequest; result: InboxResult };
+  'notifications.inbox.v1': { request: Sent<InboxRequest>; result: InboxResult };
 }
 
 export type Operations = Commands & Queries;

@@ -44,6 +44,11 @@ describe(validateBody.name, () => {
       'users[0].userId is required and must be a string; userID is not a field',
     ],
     [
+      'a body as over HTTP',
+      { organizationId: undefined, users: undefined, data: { organizationId: 'org', users: [] } },
+      'organizationId is required and must be a string; data is not a field',
+    ],
+    [
       'a name that is too long for a misspelling',
       { organizationId: undefined, [`organizationId${'x'.repeat(60)}`]: 'org' },
       'organizationId is required and must be a string',

@@ -143,7 +143,7 @@ function problemsOf(
     const given = (value as Values)[key];
     const own = constraints?.field;
     if (own !== undefined) {
-      const sent = misspelt(property);
+      const sent = misspelt(property) ?? (given === undefined && isWrapped(type, value as Values) ? 'data' : undefined);
       problems.push(fieldProblem(field, sent === undefined ? own : `${own}; ${sent} is not a field`));
     } else if (children?.length) {
       // The entries of a list have the type of the list.
@@ -157,6 +157,10 @@ function problemsOf(
   }
   return problems.slice(0, MAX_DETAILS);
 }
+
+/** Whether a body may have around it what it has over HTTP: publishers copy that. */
+const isWrapped = (type: new () => object, { data }: Values): boolean =>
+  objectProblem(data) === undefined && !fieldsOf(type).some(({ name }) => name === 'data');
 
 /** A check may name an inner place (`[3] must be …`, `.actionUser must be …`), so the path ends at the first space. */
 function fieldProblem(path: string, problem: string): FieldProblem {

@@ -21,7 +21,7 @@ Exit codes: 0 no problem, 1 a problem, 2 wrong usage.
 Examples:
   npm run doctor
   npm run doctor -- --quiet
-  docker compose run --rm setup node scripts/tool.mjs doctor --json
+  docker compose run --rm tools node scripts/tool.mjs doctor --json
 `;
 
 function readCommandLine(args: string[]): { json?: boolean; quiet?: boolean } | undefined {

@@ -7,7 +7,7 @@ const GIBIBYTE = 1024 ** 3;
 interface Manifest {
   kind: string;
   metadata: { name: string };
-  spec: { template: { spec: { containers: { resources: { limits: { memory: string } } }[] } } };
+  spec: { template: { spec: { containers: { env: { name: string }[]; resources: { limits: { memory: string } } }[] } } };
 }
 
 interface ComposeService {
@@ -30,6 +30,11 @@ const { tools, setup } = (
 
 describe.each(['production', 'try-out'])('the pod for tools of %s', (overlay) => {
   it('has room for a whole queue of letters', () => expectRoomForLetters(podForTools(overlay).resources.limits.memory));
+
+  it('has the account of each service, for the doctor', () => {
+    const names = podForTools(overlay).env.map(({ name }) => name);
+    for (const service of ['GATEWAY', 'USERS', 'NOTIFICATIONS']) expect(names).toContain(`${service}_AMQP_URL_FILE`);
+  });
 });
 
 describe('the container for tools of compose', () => {

@@ -88,7 +88,7 @@ export type Cluster = Kind<
       roles: { name: string; ensure: 'present' | 'absent'; login?: boolean; passwordSecret?: Reference }[];
     };
     postgresql: {
-      synchronous?: { method: 'any' | 'first'; number: number };
+      synchronous?: { method: 'any' | 'first'; number: number; dataDurability?: 'required' | 'preferred' };
       parameters?: Record<string, string>;
     };
   }

@@ -134,9 +134,9 @@ describe('the doctor', () => {
     expect(found.map(({ subject, action }) => [subject, action])).toEqual([
       ['account users', expect.stringContaining('user, password and virtual host')],
       ['rights of users', expect.stringContaining('npm run setup')],
-      ['server no-such-host.invalid:5432', expect.stringContaining('host name')],
+      ['server no-such-host.invalid:5432', expect.stringContaining('start the server')],
       ['role users', expect.stringContaining('start the database')],
-      ['role notifications', expect.stringContaining('host name')],
+      ['role notifications', expect.stringContaining('start the server')],
     ]);
     expect(JSON.stringify(found)).not.toContain('secret');
   });

@@ -14,6 +14,10 @@ export interface Finding {
   action?: string;
 }
 
+/** The remedy for a host name without an address: that of a container may end with it. */
+export const NO_ADDRESS =
+  'start the server, if its name is that of a container; else correct the host name in the URL, or the DNS';
+
 /** Collects the findings of one area. */
 export class Findings {
   readonly all: Finding[] = [];

@@ -9,7 +9,7 @@ import { wantsTls } from '@app/postgres/connections/tls-client';
 import { addressText, parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { databaseServers } from '@app/runtime/settings/database-url';
 import { tlsOptions, tlsProblem, type TlsFiles } from '@app/runtime/settings/tls-files';
-import type { Findings } from './finding';
+import { NO_ADDRESS, type Findings } from './finding';
 
 /** A host and port of a URL. */
 export interface Server {
@@ -67,7 +67,7 @@ async function lookAtOne(findings: Findings, subject: string, server: Server): P
     addresses = isIP(host) ? '' : (await lookup(host, { all: true })).map(({ address }) => address).join(', ');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    return findings.problem(subject, `its name does not resolve (${code})`, 'correct the host name in the URL, or the DNS');
+    return findings.problem(subject, `its name does not resolve (${code})`, NO_ADDRESS);
   }
   const named = addresses && `, and its name stands for ${addresses}`;
   try {

@@ -5,7 +5,7 @@ import { closeChannel } from '@app/amqp/connection/opened-channel';
 import { within } from '@app/runtime/within';
 import type { Account } from '@app/rabbitmq-admin/accounts/rights';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
-import type { Findings } from '../finding';
+import { NO_ADDRESS, type Findings } from '../finding';
 
 const LEAST_VERSION = [3, 10];
 const REFUSED = 403;
@@ -150,7 +150,7 @@ async function openChannel(model: ChannelModel): Promise<ConfirmChannel> {
 }
 
 function connectAdvice(reason: string): string {
-  if (/ENOTFOUND|EAI_AGAIN|not resolved/.test(reason)) return 'correct the host name in the URL, or the DNS';
+  if (/ENOTFOUND|EAI_AGAIN|not resolved/.test(reason)) return NO_ADDRESS;
   if (/certificate|TLS|SSL/i.test(reason))
     return 'see "TLS" in docs/operations.md: the authority, the dates and the name of the certificate';
   if (/ACCESS.REFUSED|403/.test(reason))

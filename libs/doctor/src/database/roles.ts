@@ -7,7 +7,7 @@ import { reasonOf, sqlState } from '@app/postgres/errors';
 import { missingPrivileges } from '@app/postgres/migrations/required-rights';
 import { WritableClient } from '@app/postgres/connections/writable-client';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
-import type { Findings } from '../finding';
+import { NO_ADDRESS, type Findings } from '../finding';
 
 /** A service with a schema, and its neighbour, whose rows it must not see. */
 export const SCHEMAS = ['users', 'notifications'] as const;
@@ -146,7 +146,7 @@ function lookAdvice(code: string): string {
 }
 
 function connectAdvice(reason: string): string {
-  if (/ENOTFOUND|EAI_AGAIN/.test(reason)) return 'correct the host name in the URL, or the DNS';
+  if (/ENOTFOUND|EAI_AGAIN/.test(reason)) return NO_ADDRESS;
   if (/certificate|self-signed|altname/i.test(reason))
     return 'see "TLS" in docs/operations.md: the authority, the dates and the name of the certificate';
   if (/^28/.test(reason)) return 'correct user and password of the URL, or run "npm run setup" with it';

@@ -84,11 +84,13 @@ describe('the look at servers', () => {
 
   it('finds a problem when the authority of a certificate ends before it, and does not name what was not needed', async () => {
     const ends = await Authority.create('ends', 3 * DAY_MS + 60_000, YEAR_MS);
+    const organization = await Authority.create('O=An organization', 3 * DAY_MS + 60_000, YEAR_MS);
     const ended = await Authority.create('ours', -60_000, YEAR_MS, authority);
     const { cert, key } = await authority.issue('localhost', 40 * DAY_MS + 60_000, YEAR_MS);
-    const trusted = new PemDirectory(join(root, 'trusted')).write({ ca: ends.pem + authority.pem });
+    const trusted = new PemDirectory(join(root, 'trusted')).write({ ca: ends.pem + organization.pem + authority.pem });
     const ports = [
       await securely(await ends.issue('localhost', 40 * DAY_MS, YEAR_MS)),
+      await securely(await organization.issue('localhost', 40 * DAY_MS, YEAR_MS)),
       await securely({ cert: cert + ended.pem, key }),
     ];
     const found = await look(
@@ -96,6 +98,7 @@ describe('the look at servers', () => {
     );
     expect(found).toEqual([
       `problem server localhost:${ports[0]}: the authority ends of its certificate ends in 3 days`,
+      `problem server localhost:${ports[1]}: the authority An organization of its certificate ends in 3 days`,
       expect.stringMatching(/^ok .* its certificate ends in 40 days/),
     ]);
   });

@@ -117,9 +117,15 @@ function endsFirst(certificate: DetailedPeerCertificate): Validity {
   for (let one = certificate; one.issuerCertificate && one.issuerCertificate !== one;) {
     one = one.issuerCertificate;
     const validity = validityIn(one);
-    if (validity.to > Date.now() && validity.to < first.to) first = { authority: one.subject.CN, ...validity };
+    if (validity.to > Date.now() && validity.to < first.to) first = { authority: nameOf(one), ...validity };
   }
   return first;
+}
+
+/** An authority may have no common name, and no name at all. */
+function nameOf({ subject }: DetailedPeerCertificate): string {
+  const { CN, O } = subject as Partial<typeof subject>;
+  return CN ?? O ?? 'without a name';
 }
 
 /** @param more what else is known, when nothing is wrong */

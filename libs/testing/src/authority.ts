@@ -34,6 +34,7 @@ export class Authority {
   ) {}
 
   /**
+   * @param name its common name, or a whole name such as `O=ours`
    * @param validMs how long it is valid from now on; negative: it has expired
    * @param ageMs how long it has been valid
    * @param of the authority with these keys; absent: new ones
@@ -42,7 +43,7 @@ export class Authority {
     const keys = of?.keys ?? (await newKeys());
     const certificate = await X509CertificateGenerator.createSelfSigned({
       serialNumber: randomBytes(8).toString('hex'),
-      name: `CN=${name}`,
+      name: name.includes('=') ? name : `CN=${name}`,
       keys,
       signingAlgorithm: KEYS,
       notBefore: new Date(Date.now() - ageMs),

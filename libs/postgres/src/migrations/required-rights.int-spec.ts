@@ -124,6 +124,17 @@ describe('set-up with an owner without CREATEROLE', () => {
     expect((await changes()).commands).toEqual([]);
   });
 
+  it('says what an administrator must run when the server refuses the verifier of a password', async () => {
+    await admin.query(`DROP ROLE service; ALTER ROLE postgres SET session_preload_libraries = 'passwordcheck'`);
+    // Of a verifier this extension knows only whether it is that of the name.
+    const refused = await refusal(setUp('postgres', 'service'));
+    await admin.query('ALTER ROLE postgres RESET session_preload_libraries');
+    expect(refused).toContain('refuses the verifier of a password (22023)');
+    expect(refused).toContain(`CREATE ROLE "service" LOGIN PASSWORD '<the password in the URL of the service>';`);
+    await admin.query(`CREATE ROLE service LOGIN PASSWORD 'service'`);
+    await expect(setUp('postgres', 'service')).resolves.toEqual(['Things1795132800001']);
+  });
+
   it('lets no password into the log of the server, which has each statement that fails', async () => {
     await refusal(setUp('owner', 'in no log'));
     await setUp('postgres', 'in no log');

@@ -15,12 +15,17 @@ interface Difference {
 
 const DENIED = '42501';
 const WRONG_PASSWORD = '28P01';
+/** feature_not_supported, and a wrong value: what extensions for passwords answer. */
+const REFUSED_PASSWORD = /^(0A000|22)/;
+
+const NOT_ALLOWED = 'the account in DATABASE_URL may not make all changes';
 
 /** The account of set-up may not make all changes. The message lists the statements for a database administrator, without passwords. */
 export class MissingRights extends Error {
-  constructor(statements: readonly string[]) {
+  /** @param reason why they could not be made, as the beginning of a sentence */
+  constructor(statements: readonly string[], reason = NOT_ALLOWED) {
     super(
-      `the account in DATABASE_URL may not make all changes. Let a database administrator run this in the same database, then repeat the set-up:\n${statements
+      `${reason}. Let a database administrator run this in the same database, then repeat the set-up:\n${statements
         .map((statement) => `  ${statement};`)
         .join('\n')}`,
     );
@@ -66,15 +71,21 @@ function decoded(text: string): string {
  */
 export async function change(client: ClientBase, find: () => Promise<Difference[]>): Promise<void> {
   const denied: string[] = [];
+  let reason: string | undefined;
   for (const { statement, printable } of await find()) {
     try {
       await client.query(statement);
     } catch (error) {
-      if ((error as { code?: string }).code !== DENIED) throw error;
+      const code = sqlState(error);
+      const isDenied = code === DENIED;
+      // A server that checks the strength of passwords may take them as plain text only, and no verifier.
+      const isPasswordRefused = statement !== printable && REFUSED_PASSWORD.test(code);
+      if (!isDenied && !isPasswordRefused) throw error;
+      if (isPasswordRefused) reason = `the server refuses the verifier of a password (${code})`;
       denied.push(printable);
     }
   }
-  if (denied.length > 0) throw new MissingRights(denied);
+  if (denied.length > 0) throw new MissingRights(denied, reason);
   // PostgreSQL only warns when the account may grant nothing.
   const left = await find();
   if (left.length > 0) throw new MissingRights(left.map(({ printable }) => printable));

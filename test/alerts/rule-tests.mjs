@@ -224,14 +224,14 @@ function retentionTest() {
   return [
     {
       input_series: failures(`0+0x40 ${failing(6)} 6+0x800`),
-      promql_expr_test: Array.from({ length: 24 }, (_, part) => firing('ErasureStuck', 10 * (part + 1), false)),
+      promql_expr_test: Array.from({ length: 24 }, (_, part) => firing('DeletionStuck', 10 * (part + 1), false)),
     },
     {
       input_series: failures(`0+0x40 ${failing(18)} 18+0x400`),
       promql_expr_test: [
-        firing('ErasureStuck', 120, false),
-        firing('ErasureStuck', 150, true),
-        firing('ErasureStuck', 250, false),
+        firing('DeletionStuck', 120, false),
+        firing('DeletionStuck', 150, true),
+        firing('DeletionStuck', 250, false),
       ],
     },
   ];

@@ -198,7 +198,7 @@ const manyRefused: Situation = {
 
 const erasureHeld: Situation = {
   name: 'row-locked-that-an-erasure-deletes',
-  alerts: ['ErasureStuck'],
+  alerts: ['DeletionStuck'],
   async begin({ cluster }) {
     const caller = new Caller(cluster);
     await caller.untilDone('users/add', { organizationId: 'org', users: [{ userId: 'leaver' }] });

@@ -240,7 +240,7 @@ describe('the doctor', () => {
         ('running', 'k', '{u}', 1, 0, clock_timestamp() - interval '29 minutes'),
         ('complete', 'k', NULL, 1, 0, clock_timestamp() - interval '1 day')`);
     expect(await late()).toEqual([]);
-    const action = expect.stringContaining('ErasureStuck') as string;
+    const action = expect.stringContaining('DeletionStuck') as string;
     await admin.query(`UPDATE users.erasures SET requested_at = requested_at - interval '2 minutes'`);
     expect(await late()).toEqual([['erasures of users', '1 are not complete, the oldest … s old', action]]);
     await admin.query(`

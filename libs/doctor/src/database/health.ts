@@ -8,7 +8,7 @@ const MEBIBYTE = 1024 * 1024;
 const LEAST_BUFFERS = 256 * MEBIBYTE;
 const OLD_EVENT_S = 30;
 const LONG_S = 60;
-/** The limit of the alert ErasureStuck. */
+/** The limit of the alert DeletionStuck. */
 const LONG_ERASURE_S = 1800;
 
 /** Looks at the whole server with the full-rights role: settings, sessions, tables, outboxes, erasures, the copy. */
@@ -126,7 +126,7 @@ async function lookAtErasures(findings: Findings, client: ClientBase, schema: (t
   );
   const { open = 0, seconds = 0 } = rows[0] ?? {};
   const found = `${open} are not complete, the oldest ${Math.round(seconds)} s old`;
-  if (seconds > LONG_ERASURE_S) findings.warning(`erasures of ${schema}`, found, 'see docs/runbooks/ErasureStuck.md');
+  if (seconds > LONG_ERASURE_S) findings.warning(`erasures of ${schema}`, found, 'see docs/runbooks/DeletionStuck.md');
   else findings.ok(`erasures of ${schema}`, found);
 }
 

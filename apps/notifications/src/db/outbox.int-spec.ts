@@ -3,6 +3,7 @@ import type { PoolClient } from 'pg';
 import type { QueryRunner } from 'typeorm';
 import { NotificationAdded, NotificationAddedData } from '@app/contracts/events.notifications';
 import { validateBody } from '@app/contracts/validate';
+import type { OutboxLimits } from '@app/postgres/outbox/outbox-event';
 import { planOf, touchedBy } from '@app/testing/database/plan';
 import { InsertNotificationsRepository } from './insert-notifications.repository';
 import { TAKE, takeEvents } from './outbox.repository';
@@ -60,6 +61,17 @@ it('skips events that another relay has locked', async () => {
   expect(await taken(NO_LIMITS)).toEqual(['n1', 'n2']);
 });
 
+it('says whether there may be more', async () => {
+  await store(5, 1000);
+  const more = async (limits: object) => (await takeEvents(client, { ...NO_LIMITS, ...limits })).more;
+  expect(await more({ events: 2 })).toBe(true);
+  expect(await more({ bytes: 1 })).toBe(true);
+  await client.query('DELETE FROM notifications');
+  expect(await more({ events: 1 })).toBe(true);
+  expect(await more({})).toBe(false);
+  expect(await more({})).toBe(false);
+});
+
 it('deletes events whose notification or organization is gone', async () => {
   await store(3);
   await client.query(`DELETE FROM notifications WHERE id <> 'n2'`);
@@ -99,7 +111,7 @@ it('publishes a body of its own as it is, and its bytes count', async () => {
   const body = JSON.stringify({ notificationId: 'kept', note: 'x'.repeat(1000) });
   await client.query(`INSERT INTO outbox (organization, body) SELECT organization, $1 FROM notifications`, [body]);
   await client.query(`INSERT INTO outbox (organization, notification_id) SELECT organization, id FROM notifications`);
-  const events = await takeEvents(client, { ...NO_LIMITS, bytes: 1000 });
+  const { events } = await takeEvents(client, { ...NO_LIMITS, bytes: 1000 });
   expect(events.map(({ data }) => data)).toEqual([expect.stringContaining('"n1"'), body]);
   expect(await taken(NO_LIMITS)).toEqual(['n1']);
 });
@@ -117,7 +129,9 @@ it('publishes the fields of the contract, and no other key that the content has'
     secret: 1,
   };
   await client.query('UPDATE notifications SET content = $1', [content]);
-  const [event] = await takeEvents(client, NO_LIMITS);
+  const {
+    events: [event],
+  } = await takeEvents(client, NO_LIMITS);
   const data = JSON.parse(event.data) as NotificationAddedData;
   expect(event.type).toBe(NotificationAdded.type);
   expect(data).toEqual({
@@ -166,7 +180,7 @@ it('makes the same event of a row as its process has made from memory', async ()
       fc.pre(!batch.some(({ content: { notifyUsers } }) => notifyUsers.some(({ userId }) => !isStorable(userId))));
       const inserted = await repository.insert(batch);
       expect([...inserted.keys()].toSorted()).toEqual(batch.map((_, index) => index));
-      expect(await takeEvents(client, NO_LIMITS)).toEqual(
+      expect((await takeEvents(client, NO_LIMITS)).events).toEqual(
         [...inserted.values()].toSorted((a, b) => Number(a.seq) - Number(b.seq)),
       );
     }),
@@ -206,8 +220,8 @@ async function store(count: number, size = 2): Promise<void> {
   );
 }
 
-async function taken(limits: typeof NO_LIMITS, by = client, without: string[] = []): Promise<string[]> {
-  const events = await takeEvents(by, limits, without);
+async function taken(limits: OutboxLimits, by = client, without: string[] = []): Promise<string[]> {
+  const { events } = await takeEvents(by, limits, without);
   return events.map(({ data }) => (JSON.parse(data) as { notificationId: string }).notificationId);
 }
 

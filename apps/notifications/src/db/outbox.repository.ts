@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { EVENT_MEMORY_MS } from '@app/postgres/outbox/event-memory';
-import type { OutboxEvent, OutboxLimits } from '@app/postgres/outbox/outbox-event';
+import type { OutboxLimits, TakenEvents } from '@app/postgres/outbox/outbox-event';
 import type { NotificationContent } from './entities/notification.entity';
 import { DELETED } from './deleted-notification';
 import { notificationAdded, type AddedNotification } from './notification-added';
@@ -21,39 +21,44 @@ const LONGEST_PUBLICATION_MS = 4000;
  */
 export const UNDER_WAY_MS = EVENT_MEMORY_MS + LONGEST_PUBLICATION_MS + 1000;
 
-const take = (condition = '') => `
-  WITH locked AS MATERIALIZED (
-    SELECT ctid AS place, *, octet_length(body::text) AS body_size FROM outbox
-    WHERE type = ANY ($3::text[]) AND occurred_at <= statement_timestamp() - $4 * interval '1 ms'
-      AND (type <> '${EVENT_TYPES.notificationDeleted}' OR occurred_at <= statement_timestamp() - ($4 + ${LONGEST_PUBLICATION_MS}) * interval '1 ms')
-      ${condition}
-    ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED
+const COLUMNS = 'ctid AS place, *, octet_length(body::text) AS body_size';
+const OLD_ENOUGH = `type = ANY ($3::text[]) AND occurred_at <= statement_timestamp() - $4 * interval '1 ms'
+      AND (type <> '${EVENT_TYPES.notificationDeleted}' OR occurred_at <= statement_timestamp() - ($4 + ${LONGEST_PUBLICATION_MS}) * interval '1 ms')`;
+const OTHERS = `${OLD_ENOUGH} AND seq NOT IN (SELECT unnest($5::bigint[]))`;
+
+const oldest = (condition: string) => `
+    SELECT ${COLUMNS}, seq AS number FROM outbox WHERE ${condition} ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED`;
+
+const take = (locked: string) => `
+  WITH locked AS MATERIALIZED (${locked}
   ), outboxed AS MATERIALIZED (
     SELECT l.place, l.seq, l.id AS event_id, l.type, l.body, l.trace, l.occurred_at,
            coalesce(o.api_key, l.api_key) AS api_key, coalesce(o.organization_id, l.api_key) AS organization_id,
            n.id, n."timestamp", n.document_id, n.location_id, n.notify_all, n.content,
-           coalesce(sum(coalesce(l.body_size, n.size)) OVER (ORDER BY l.seq) - coalesce(l.body_size, n.size), 0) AS before
+           coalesce(sum(coalesce(l.body_size, n.size)) OVER (ORDER BY l.number) - coalesce(l.body_size, n.size), 0) < $2 AS fits
     FROM locked l
     LEFT JOIN LATERAL (SELECT * FROM organizations o WHERE o.id = l.organization OFFSET 0) o ON true
     LEFT JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = l.organization AND n.id = l.notification_id AND n.document_id <> '${DELETED.documentId}' OFFSET 0
     ) n ON true
   ), taken AS (
-    DELETE FROM outbox WHERE ctid = ANY (ARRAY(SELECT place FROM outboxed WHERE before < $2))
+    DELETE FROM outbox WHERE ctid = ANY (ARRAY(SELECT place FROM outboxed WHERE fits))
   )
   SELECT seq, event_id, type, body::text AS body, trace, occurred_at, api_key, organization_id,
-         id, "timestamp", document_id, location_id, notify_all, content
-  FROM outboxed WHERE before < $2 AND (body IS NOT NULL OR id IS NOT NULL) AND api_key IS NOT NULL ORDER BY seq`;
+         id, "timestamp", document_id, location_id, notify_all, content,
+         api_key IS NOT NULL AND (body IS NOT NULL OR id IS NOT NULL) AS is_there,
+         (SELECT count(*) = $1 OR NOT bool_and(fits) FROM outboxed) AS more
+  FROM outboxed WHERE fits ORDER BY seq`;
 
 /**
  * An event has a body of its own, or is made of its notification, which changes only when it is deleted or a user is erased. The statement is
  * planned once, for any number of rows: OFFSET 0 keeps a lookup one, and a ctid stays that of its row, because rows are never updated. Exported
  * for the test of its plan.
  */
-export const TAKE = { name: 'take-events', text: take() };
+export const TAKE = { name: 'take-events', text: take(oldest(OLD_ENOUGH)) };
 
 /** The same while some have to wait. */
-const TAKE_OTHERS = { name: 'take-other-events', text: take('AND seq NOT IN (SELECT unnest($5::bigint[]))') };
+const TAKE_OTHERS = { name: 'take-other-events', text: take(oldest(OTHERS)) };
 
 interface Row {
   seq: string;
@@ -70,6 +75,9 @@ interface Row {
   location_id: string | null;
   notify_all: boolean;
   content: NotificationContent;
+  /** Whether there is something to publish. Without it the other fields of a notification are null. */
+  is_there: boolean;
+  more: boolean;
 }
 
 /**
@@ -78,22 +86,25 @@ interface Row {
  */
 export async function takeEvents(
   client: PoolClient,
-  { events, bytes, ageMs }: OutboxLimits,
+  { events: most, bytes, ageMs }: OutboxLimits,
   without: readonly string[] = [],
-): Promise<OutboxEvent[]> {
-  const values = [events, bytes, TYPES, ageMs];
+): Promise<TakenEvents> {
+  const values = [most, bytes, TYPES, ageMs];
   const query = without.length > 0 ? { values: [...values, without], ...TAKE_OTHERS } : { values, ...TAKE };
   const { rows } = await client.query<Row>(query);
-  return rows.map((row) => ({
-    seq: row.seq,
-    id: row.event_id,
-    type: row.type,
-    apiKey: row.api_key,
-    organizationId: row.organization_id,
-    occurredAt: row.occurred_at,
-    data: row.body ?? notificationAdded(toNotification(row), row.timestamp),
-    trace: row.trace,
-  }));
+  const events = rows
+    .filter((row) => row.is_there)
+    .map((row) => ({
+      seq: row.seq,
+      id: row.event_id,
+      type: row.type,
+      apiKey: row.api_key,
+      organizationId: row.organization_id,
+      occurredAt: row.occurred_at,
+      data: row.body ?? notificationAdded(toNotification(row), row.timestamp),
+      trace: row.trace,
+    }));
+  return { events, more: rows[0]?.more ?? false };
 }
 
 const toNotification = (row: Row): AddedNotification => ({

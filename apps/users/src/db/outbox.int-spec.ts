@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { GENERIC_PLANS } from '@app/postgres/connections/data-source';
 import type { TestDatabase } from '@app/testing/database/server-databases';
+import type { OutboxLimits } from '@app/postgres/outbox/outbox-event';
 import { planOf, touchedBy } from '@app/testing/database/plan';
 import { TAKE, takeEvents } from './outbox.repository';
 import { connectTestDatabase } from '../../test/users';
@@ -60,6 +61,15 @@ it('skips events that another relay has locked', async () => {
   expect(await taken(NO_LIMITS)).toEqual(['e1', 'e2']);
 });
 
+it('says whether there may be more', async () => {
+  await store(5);
+  const more = async (limits: object) => (await takeEvents(client, { ...NO_LIMITS, ...limits })).more;
+  expect(await more({ events: 2 })).toBe(true);
+  expect(await more({ bytes: 1 })).toBe(true);
+  expect(await more({})).toBe(false);
+  expect(await more({})).toBe(false);
+});
+
 it('leaves events of a type that it does not know to a process that does', async () => {
   await store(2);
   await client.query(`UPDATE outbox SET type = 'user.praised.v1' WHERE organization_id = 'e1'`);
@@ -85,6 +95,6 @@ async function store(count: number): Promise<void> {
   );
 }
 
-async function taken(limits: typeof NO_LIMITS, by = client, without: string[] = []): Promise<string[]> {
-  return (await takeEvents(by, limits, without)).map(({ organizationId }) => organizationId);
+async function taken(limits: OutboxLimits, by = client, without: string[] = []): Promise<string[]> {
+  return (await takeEvents(by, limits, without)).events.map(({ organizationId }) => organizationId);
 }

@@ -25,12 +25,19 @@ export interface OutboxLimits {
   ageMs: number;
 }
 
+/** A batch that was taken from the table. */
+export interface TakenEvents {
+  events: OutboxEvent[];
+  /** Whether there may be more. The number of events does not say: some are dropped, and a batch of large ones is small. */
+  more: boolean;
+}
+
 export interface OutboxOptions {
   /**
    * Deletes the oldest events that no other relay has locked, but for those with one of these `seq`, and returns them. Its statement has to suit
    * `GENERIC_PLANS`.
    */
-  take(client: PoolClient, limits: OutboxLimits, without: readonly string[]): Promise<OutboxEvent[]>;
+  take(client: PoolClient, limits: OutboxLimits, without: readonly string[]): Promise<TakenEvents>;
   /**
    * Resolves when the broker has every one of them; settles within 4 s, because a transaction waits.
    *

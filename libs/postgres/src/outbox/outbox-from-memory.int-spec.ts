@@ -59,7 +59,7 @@ describe('an outbox that publishes from memory', () => {
       [events, without, ageMs],
     );
     read.push(...rows.map(({ id }) => id));
-    return rows;
+    return { events: rows, more: rows.length === events };
   };
   const relayTo = (publish: OutboxOptions['publish']) => {
     const relay = new OutboxRelay(dataSource, { take, publish, fromMemory: true });

@@ -54,15 +54,8 @@ describe(OutboxRelay.name, () => {
        SELECT seq, id FROM taken ORDER BY seq`,
       [events, without],
     );
-    return rows.map(({ seq, id }) => ({
-      seq,
-      id,
-      type: 't',
-      apiKey: 'k',
-      organizationId: 'o',
-      occurredAt: new Date(),
-      data: '{}',
-    }));
+    const same = { type: 't', apiKey: 'k', organizationId: 'o', occurredAt: new Date(), data: '{}' };
+    return { events: rows.map((row) => ({ ...row, ...same })), more: rows.length === events };
   };
   type Options = Pick<OutboxOptions, 'maxEvents' | 'wokenBy'>;
   const relayTo = (publish: OutboxOptions['publish'], options: Options = {}) => {
@@ -91,9 +84,9 @@ describe(OutboxRelay.name, () => {
     let taken = 0;
     const relay = new OutboxRelay(dataSource, {
       take: async (...asked) => {
-        const events = await take(...asked);
+        const batch = await take(...asked);
         if (taken++ === 0) clock.mockReturnValueOnce(performance.now() + 6000);
-        return events;
+        return batch;
       },
       publish: toList,
     });

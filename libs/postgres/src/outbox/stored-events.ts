@@ -51,7 +51,7 @@ export class StoredEvents {
       const client = (await runner.connect()) as PoolClient;
       await client.query(BEGIN);
       try {
-        const events = await this.options.take(client, this.limits, this.kept.all);
+        const { events, more } = await this.options.take(client, this.limits, this.kept.all);
         // The database has ended the transaction by now, and another process may have published them: what this one knows may be out of date.
         if (performance.now() - since > EVENT_MEMORY_MS) throw new Error('the process stood still');
         const again = events.length > 0 ? await this.options.publish(events) : undefined;
@@ -60,10 +60,8 @@ export class StoredEvents {
           await client.query('COMMIT');
           published.inc(events.length);
         }
-        const bytes = events.reduce((sum, { data }) => sum + data.length, 0);
-        const full = events.length === LIMITS.events || bytes > LIMITS.bytes / 2;
-        if (!full) this.kept.emptied();
-        return { events: events.length, full };
+        if (!more) this.kept.emptied();
+        return { events: events.length, full: more };
       } catch (error) {
         // A lost connection has rolled back by itself, and released the runner.
         if (!runner.isReleased) await client.query('ROLLBACK').catch(() => undefined);

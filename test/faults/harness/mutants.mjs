@@ -146,4 +146,9 @@ export const MUTANTS = [
     ],
     test: ['libs/postgres/src/outbox/outbox-from-memory.int-spec.ts', 'leaves to the table'],
   },
+  {
+    name: 'refused events that come back before the others',
+    edits: [['libs/postgres/src/outbox/kept-events.ts', 'if (more && this.seqs.size <= MOST) return false;', '']],
+    test: ['libs/postgres/src/outbox/kept-events.spec.ts', 'nor one while there are others'],
+  },
 ];

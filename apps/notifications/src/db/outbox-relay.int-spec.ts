@@ -4,11 +4,11 @@ import { eventually } from '@app/testing/eventually';
 import { connectTestDatabase } from '../../test/notifications';
 import { takeEvents } from './outbox.repository';
 
-/** Events that a process has left, which is killed. */
+/** Events that a process has left, which is killed, and a listener that refuses those of one tenant. */
 describe('a process that finds many events in the outbox', () => {
   let database: Awaited<ReturnType<typeof connectTestDatabase>>;
   let relay: OutboxRelay | undefined;
-  /** Keys and ids of the notifications of each batch. */
+  /** Keys and ids of the notifications of each batch, refused ones included. */
   let batches: { apiKey: string; id: string }[][];
 
   beforeEach(async () => {
@@ -40,15 +40,41 @@ describe('a process that finds many events in the outbox', () => {
     );
   }
 
-  function start(): void {
+  function start(refusedKey?: string, afterBatch?: () => Promise<unknown>): void {
     const publish = async (events: readonly OutboxEvent[]) => {
       batches.push(
         events.map(({ apiKey, data }) => ({ apiKey, id: (JSON.parse(data) as { notificationId: string }).notificationId })),
       );
+      await afterBatch?.();
+      return new Set(events.filter(({ apiKey }) => apiKey === refusedKey).map(({ id }) => id));
     };
     relay = new OutboxRelay(database.dataSources[0], { take: takeEvents, publish, fromMemory: true });
     relay.start();
   }
+
+  it('tries each event once before it tries any of them again', async () => {
+    await store('refused', 6000);
+    start('refused');
+    await eventually(() => batches.flat().length > 6000);
+    const firsts = batches.flat().slice(0, 6000);
+    expect(new Set(firsts.map(({ id }) => id)).size).toBe(6000);
+  });
+
+  it('tries a new event before it has tried all refused ones again', async () => {
+    await store('refused', 4000);
+    let before = 0;
+    start('refused', async () => {
+      if (before > 0 || batches.flat().length <= 4000) return;
+      before = batches.length;
+      await query(
+        `INSERT INTO outbox (organization, type, body, occurred_at)
+         SELECT id, 'inbox.changed.v1', '{"notificationId":"new"}', clock_timestamp() - interval '1 minute' FROM organizations`,
+      );
+    });
+    const isNew = ({ id }: { id: string }) => id === 'new';
+    await eventually(() => batches.some((batch) => batch.some(isNew)));
+    expect(batches.findIndex((batch) => batch.some(isNew)) - before).toBeLessThan(3);
+  });
 
   it('goes on after events that it drops, because their notifications are deleted', async () => {
     await store('good', 1000);

@@ -17,6 +17,8 @@ export interface Passed {
 export const NOTHING: Passed = { events: 0, full: false };
 
 export const LIMITS = { events: 200, bytes: 4 * 1024 * 1024 };
+/** Refused events that come back for a batch. New ones find room beside them, and the next ones come back without a look between. */
+const MOST_BACK = 150;
 /** A crash that loses the deletion has the events published again, so it need not wait for the disk. Planning for each few events costs more than they. */
 const SETTINGS = Object.entries({ synchronous_commit: 'off', ...GENERIC_PLANS });
 const BEGIN = ['BEGIN', ...SETTINGS.map(([name, value]) => `SET LOCAL ${name} = ${value}`)].join('; ');
@@ -33,13 +35,13 @@ export class StoredEvents {
   private readonly kept: KeptEvents;
   private readonly limits: OutboxLimits;
 
-  /** @param comeBack called when refused events may be tried again */
+  /** @param waited called when refused events may be tried again */
   constructor(
     private readonly dataSource: DataSource,
     private readonly options: OutboxOptions,
-    comeBack: () => void,
+    waited: () => void,
   ) {
-    this.kept = new KeptEvents(comeBack);
+    this.kept = new KeptEvents(waited);
     this.limits = { ...LIMITS, ageMs: options.fromMemory ? EVENT_MEMORY_MS : 0 };
   }
 
@@ -60,8 +62,8 @@ export class StoredEvents {
           await client.query('COMMIT');
           published.inc(events.length);
         }
-        if (!more) this.kept.emptied();
-        return { events: events.length, full: more };
+        const back = this.kept.comeBack(more, MOST_BACK);
+        return { events: events.length, full: more || back };
       } catch (error) {
         // A lost connection has rolled back by itself, and released the runner.
         if (!runner.isReleased) await client.query('ROLLBACK').catch(() => undefined);

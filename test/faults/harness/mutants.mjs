@@ -151,4 +151,9 @@ export const MUTANTS = [
     edits: [['libs/postgres/src/outbox/kept-events.ts', 'if (more && this.seqs.size <= MOST) return false;', '']],
     test: ['libs/postgres/src/outbox/kept-events.spec.ts', 'nor one while there are others'],
   },
+  {
+    name: 'keys without turns in the outbox',
+    edits: [['libs/postgres/src/outbox/stored-events.ts', 'this.batches % TURNS.every === 1', 'false']],
+    test: ['apps/notifications/src/db/outbox-relay.int-spec.ts', 'publishes those of one tenant soon'],
+  },
 ];

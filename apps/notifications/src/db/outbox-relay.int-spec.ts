@@ -52,6 +52,16 @@ describe('a process that finds many events in the outbox', () => {
     relay.start();
   }
 
+  it('publishes those of one tenant soon, however many it finds of another before them', async () => {
+    await store('refused', 3000);
+    await store('good', 3);
+    start('refused');
+    const isGood = ({ apiKey }: { apiKey: string }) => apiKey === 'good';
+    await eventually(() => batches.some((batch) => batch.some(isGood)));
+    expect(batches.findIndex((batch) => batch.some(isGood))).toBeLessThan(3);
+    expect(batches.flat().filter(isGood)).toHaveLength(3);
+  });
+
   it('tries each event once before it tries any of them again', async () => {
     await store('refused', 6000);
     start('refused');

@@ -6,7 +6,7 @@ import { validateBody } from '@app/contracts/validate';
 import type { OutboxLimits } from '@app/postgres/outbox/outbox-event';
 import { planOf, touchedBy } from '@app/testing/database/plan';
 import { InsertNotificationsRepository } from './insert-notifications.repository';
-import { TAKE, takeEvents } from './outbox.repository';
+import { TAKE, TAKE_IN_TURNS, takeEvents } from './outbox.repository';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
 
 const NO_LIMITS = { events: 100, bytes: 1e6, ageMs: 0 };
@@ -59,6 +59,30 @@ it('skips events that another relay has locked', async () => {
   await other.rollbackTransaction();
   await other.release();
   expect(await taken(NO_LIMITS)).toEqual(['n1', 'n2']);
+});
+
+it('lets API keys take turns, whatever their organizations are', async () => {
+  await store(5);
+  await client.query(`INSERT INTO organizations (api_key, organization_id) VALUES ('tenant', 'another org'), ('late', 'org')`);
+  for (const [apiKey, organizationId, id] of [
+    ['tenant', 'another org', 'n1'],
+    ['late', 'org', 'n2'],
+    ['late', 'org', 'n3'],
+  ])
+    await client.query(
+      `INSERT INTO outbox (organization, api_key, type, body)
+       SELECT id, NULL, 'inbox.changed.v1', json_build_object('notificationId', $3::text) FROM organizations
+       WHERE api_key = $1 AND organization_id = $2`,
+      [apiKey, organizationId, `${apiKey} ${id}`],
+    );
+  await client.query(
+    `INSERT INTO outbox (api_key, type, body) VALUES ('one event', 'user.data-deleted.v1', '{"notificationId":"of no organization"}')`,
+  );
+  const limits = { ...NO_LIMITS, turnsAmong: 100 };
+  expect(await taken({ ...limits, events: 3 })).toEqual(['n1', 'late n2', 'of no organization']);
+  expect(await taken({ ...limits, events: 3 })).toEqual(['n2', 'n3', 'late n3']);
+  expect(await taken({ ...limits, turnsAmong: 2 })).toEqual(['n4', 'n5']);
+  expect(await taken(limits)).toEqual(['tenant n1']);
 });
 
 it('says whether there may be more', async () => {
@@ -204,6 +228,15 @@ it('reads only the rows that it takes, even with a plan from when the table was 
   await client.query(`INSERT INTO organizations (api_key, organization_id) SELECT 'other', n FROM generate_series(1, 20000) n`);
   const nodes = await planOf(runner, `EXECUTE take (100, 1000000, '{notification.added.v1}', 5000)`);
   expect(Math.max(...nodes.map(touchedBy))).toBe(100);
+});
+
+it('looks at no more rows than API keys take turns among', async () => {
+  const execute = `EXECUTE take (100, 1000000, '{notification.added.v1}', 5000, '{}', 2000)`;
+  await client.query(`PREPARE take AS ${TAKE_IN_TURNS.text}`);
+  await planOf(runner, execute);
+  await store(20_000);
+  await client.query(`UPDATE outbox SET occurred_at = occurred_at - interval '1 min'`);
+  expect(Math.max(...(await planOf(runner, execute)).map(touchedBy))).toBe(2000);
 });
 
 async function store(count: number, size = 2): Promise<void> {

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { EVENT_MEMORY_MS } from '@app/postgres/outbox/event-memory';
+import { inTurns } from '@app/postgres/outbox/in-turns.sql';
 import type { OutboxLimits, TakenEvents } from '@app/postgres/outbox/outbox-event';
 import type { NotificationContent } from './entities/notification.entity';
 import { DELETED } from './deleted-notification';
@@ -22,6 +23,7 @@ const LONGEST_PUBLICATION_MS = 4000;
 export const UNDER_WAY_MS = EVENT_MEMORY_MS + LONGEST_PUBLICATION_MS + 1000;
 
 const COLUMNS = 'ctid AS place, *, octet_length(body::text) AS body_size';
+const KEY = 'coalesce(api_key, (SELECT o.api_key FROM organizations o WHERE o.id = organization))';
 const OLD_ENOUGH = `type = ANY ($3::text[]) AND occurred_at <= statement_timestamp() - $4 * interval '1 ms'
       AND (type <> '${EVENT_TYPES.notificationDeleted}' OR occurred_at <= statement_timestamp() - ($4 + ${LONGEST_PUBLICATION_MS}) * interval '1 ms')`;
 const OTHERS = `${OLD_ENOUGH} AND seq NOT IN (SELECT unnest($5::bigint[]))`;
@@ -60,6 +62,14 @@ export const TAKE = { name: 'take-events', text: take(oldest(OLD_ENOUGH)) };
 /** The same while some have to wait. */
 const TAKE_OTHERS = { name: 'take-other-events', text: take(oldest(OTHERS)) };
 
+/** The same when there are many. Exported for the test of its plan. */
+export const TAKE_IN_TURNS = {
+  name: 'take-events-in-turns',
+  text: take(
+    inTurns({ columns: COLUMNS, subject: 'organization, api_key', key: KEY, condition: OTHERS, most: '$1', among: '$6' }),
+  ),
+};
+
 interface Row {
   seq: string;
   event_id: string;
@@ -86,11 +96,15 @@ interface Row {
  */
 export async function takeEvents(
   client: PoolClient,
-  { events: most, bytes, ageMs }: OutboxLimits,
+  { events: most, bytes, ageMs, turnsAmong }: OutboxLimits,
   without: readonly string[] = [],
 ): Promise<TakenEvents> {
   const values = [most, bytes, TYPES, ageMs];
-  const query = without.length > 0 ? { values: [...values, without], ...TAKE_OTHERS } : { values, ...TAKE };
+  const query = turnsAmong
+    ? { values: [...values, without, turnsAmong], ...TAKE_IN_TURNS }
+    : without.length > 0
+      ? { values: [...values, without], ...TAKE_OTHERS }
+      : { values, ...TAKE };
   const { rows } = await client.query<Row>(query);
   const events = rows
     .filter((row) => row.is_there)

@@ -4,7 +4,7 @@ import { GENERIC_PLANS } from '@app/postgres/connections/data-source';
 import type { TestDatabase } from '@app/testing/database/server-databases';
 import type { OutboxLimits } from '@app/postgres/outbox/outbox-event';
 import { planOf, touchedBy } from '@app/testing/database/plan';
-import { TAKE, takeEvents } from './outbox.repository';
+import { TAKE, TAKE_IN_TURNS, takeEvents } from './outbox.repository';
 import { connectTestDatabase } from '../../test/users';
 
 const NO_LIMITS = { events: 100, bytes: 1e6, ageMs: 0 };
@@ -61,6 +61,30 @@ it('skips events that another relay has locked', async () => {
   expect(await taken(NO_LIMITS)).toEqual(['e1', 'e2']);
 });
 
+it('lets API keys take turns', async () => {
+  await store(5);
+  await store(2, 'late');
+  const limits = { ...NO_LIMITS, turnsAmong: 100 };
+  expect(await taken({ ...limits, events: 2 })).toEqual(['e1', 'late1']);
+  const { rows } = await client.query<{ seq: string }>(`SELECT seq FROM outbox WHERE organization_id = 'e2'`);
+  expect(await taken({ ...limits, events: 2 }, client, [rows[0].seq])).toEqual(['e3', 'late2']);
+  expect(await taken({ ...limits, turnsAmong: 1 })).toEqual(['e2']);
+  expect(await taken(limits)).toEqual(['e4', 'e5']);
+});
+
+it('lets relays take different events, also in turns', async () => {
+  await store(5);
+  await store(2, 'late');
+  const other = dataSource.createQueryRunner();
+  await other.startTransaction();
+  const limits = { ...NO_LIMITS, events: 2, turnsAmong: 100 };
+  expect(await taken(limits, (await other.connect()) as PoolClient)).toEqual(['e1', 'late1']);
+  expect(await taken(limits)).toEqual(['e2', 'late2']);
+  await other.rollbackTransaction();
+  await other.release();
+  expect(await taken(limits)).toEqual(['e1', 'late1']);
+});
+
 it('says whether there may be more', async () => {
   await store(5);
   const more = async (limits: object) => (await takeEvents(client, { ...NO_LIMITS, ...limits })).more;
@@ -87,11 +111,20 @@ it('reads only the rows that it takes, even with a plan from when the table was 
   expect(Math.max(...nodes.map(touchedBy))).toBe(100);
 });
 
-/** Stores events with data of two bytes each. */
-async function store(count: number): Promise<void> {
+it('looks at no more rows than API keys take turns among', async () => {
+  for (const [name, value] of Object.entries(GENERIC_PLANS)) await client.query(`SET ${name} = ${value}`);
+  const execute = `EXECUTE take (100, 1000000, '{user.added.v1}', '{}', 2000)`;
+  await client.query(`PREPARE take AS ${TAKE_IN_TURNS.text}`);
+  await planOf(runner, execute);
+  await store(20_000);
+  expect(Math.max(...(await planOf(runner, execute)).map(touchedBy))).toBe(2000);
+});
+
+/** Stores events with data of two bytes each, about organizations with the name of the prefix and a number. */
+async function store(count: number, prefix = 'e'): Promise<void> {
   await client.query(
-    `INSERT INTO outbox (type, api_key, organization_id, data) SELECT 'user.added.v1', 'tenant', 'e' || n, '{}' FROM generate_series(1, $1::int) n`,
-    [count],
+    `INSERT INTO outbox (type, api_key, organization_id, data) SELECT 'user.added.v1', $2::text, $2::text || n, '{}' FROM generate_series(1, $1::int) n`,
+    [count, prefix],
   );
 }
 

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import { EVENT_TYPES } from '@app/contracts/event-types';
+import { inTurns } from '@app/postgres/outbox/in-turns.sql';
 import type { OutboxEvent, OutboxLimits, TakenEvents } from '@app/postgres/outbox/outbox-event';
 
 /** Rows of a later version wait for a process that knows their type. */
@@ -29,14 +30,24 @@ export const TAKE = { name: 'take-events', text: take(oldest(KNOWN)) };
 /** The same while some have to wait. */
 const TAKE_OTHERS = { name: 'take-other-events', text: take(oldest(OTHERS)) };
 
+/** The same when there are many. Exported for the test of its plan. */
+export const TAKE_IN_TURNS = {
+  name: 'take-events-in-turns',
+  text: take(inTurns({ columns: COLUMNS, subject: 'api_key', key: 'api_key', condition: OTHERS, most: '$1', among: '$5' })),
+};
+
 /** Deletes the oldest events that nobody else has locked, but for those with one of these `seq`, and returns them. */
 export async function takeEvents(
   client: PoolClient,
-  { events: most, bytes }: OutboxLimits,
+  { events: most, bytes, turnsAmong }: OutboxLimits,
   without: readonly string[] = [],
 ): Promise<TakenEvents> {
   const values = [most, bytes, TYPES];
-  const query = without.length > 0 ? { values: [...values, without], ...TAKE_OTHERS } : { values, ...TAKE };
+  const query = turnsAmong
+    ? { values: [...values, without, turnsAmong], ...TAKE_IN_TURNS }
+    : without.length > 0
+      ? { values: [...values, without], ...TAKE_OTHERS }
+      : { values, ...TAKE };
   const { rows: events } = await client.query<OutboxEvent & { more: boolean }>(query);
   return { events, more: events[0]?.more ?? false };
 }

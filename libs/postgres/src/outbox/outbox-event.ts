@@ -23,6 +23,8 @@ export interface OutboxLimits {
   bytes: number;
   /** Younger events are left to the process that has stored them, in milliseconds by the clock of the database. */
   ageMs: number;
+  /** API keys take turns among so many of the oldest. Without it the oldest are taken, whatever their key. */
+  turnsAmong?: number;
 }
 
 /** A batch that was taken from the table. */
@@ -34,8 +36,7 @@ export interface TakenEvents {
 
 export interface OutboxOptions {
   /**
-   * Deletes the oldest events that no other relay has locked, but for those with one of these `seq`, and returns them. Its statement has to suit
-   * `GENERIC_PLANS`.
+   * Deletes events that no other relay has locked, but for those with one of these `seq`, and returns them. Its statement has to suit `GENERIC_PLANS`.
    */
   take(client: PoolClient, limits: OutboxLimits, without: readonly string[]): Promise<TakenEvents>;
   /**

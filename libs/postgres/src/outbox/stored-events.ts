@@ -19,6 +19,8 @@ export const NOTHING: Passed = { events: 0, full: false };
 export const LIMITS = { events: 200, bytes: 4 * 1024 * 1024 };
 /** Refused events that come back for a batch. New ones find room beside them, and the next ones come back without a look between. */
 const MOST_BACK = 150;
+/** Of so many full batches API keys take turns in one, which has to look at so many events for it. */
+const TURNS = { every: 4, among: 10_000 };
 /** A crash that loses the deletion has the events published again, so it need not wait for the disk. Planning for each few events costs more than they. */
 const SETTINGS = Object.entries({ synchronous_commit: 'off', ...GENERIC_PLANS });
 const BEGIN = ['BEGIN', ...SETTINGS.map(([name, value]) => `SET LOCAL ${name} = ${value}`)].join('; ');
@@ -34,6 +36,8 @@ export class StoredEvents {
   private readonly logger = new Logger('Outbox');
   private readonly kept: KeptEvents;
   private readonly limits: OutboxLimits;
+  /** Batches since there were no more events. */
+  private batches = 0;
 
   /** @param waited called when refused events may be tried again */
   constructor(
@@ -53,7 +57,10 @@ export class StoredEvents {
       const client = (await runner.connect()) as PoolClient;
       await client.query(BEGIN);
       try {
-        const { events, more } = await this.options.take(client, this.limits, this.kept.all);
+        // The second one of a long table already.
+        const inTurns = this.batches % TURNS.every === 1;
+        const limits = inTurns ? { ...this.limits, turnsAmong: TURNS.among } : this.limits;
+        const { events, more } = await this.options.take(client, limits, this.kept.all);
         // The database has ended the transaction by now, and another process may have published them: what this one knows may be out of date.
         if (performance.now() - since > EVENT_MEMORY_MS) throw new Error('the process stood still');
         const again = events.length > 0 ? await this.options.publish(events) : undefined;
@@ -62,8 +69,11 @@ export class StoredEvents {
           await client.query('COMMIT');
           published.inc(events.length);
         }
-        const back = this.kept.comeBack(more, MOST_BACK);
-        return { events: events.length, full: more || back };
+        // Others may have locked those whose turn it was.
+        const full = more || inTurns;
+        this.batches = full ? this.batches + 1 : 0;
+        const back = this.kept.comeBack(full, MOST_BACK);
+        return { events: events.length, full: full || back };
       } catch (error) {
         // A lost connection has rolled back by itself, and released the runner.
         if (!runner.isReleased) await client.query('ROLLBACK').catch(() => undefined);

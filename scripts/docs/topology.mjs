@@ -30,24 +30,36 @@ const ofService = (name) => new RegExp(`(?<![\\w.])${name}(?=\\.)`, 'g');
 const ofLane = (number) => new RegExp(`(?<=\\.)${number}\\b`, 'g');
 /** Of a message. Each service has its own. */
 const PATTERN = /\.v\d+$/;
+const DELAY = '<delay>';
 
 /** Exchanges, queues and bindings, from the same lists that are declared at set-up. Rows that differ in one cell are one row. */
 export function topologyTables() {
   const load = createRequire(import.meta.url);
   /** @type {typeof import('../../libs/rabbitmq/src/topology/topology.ts')} */
-  const { EXCHANGES, QUEUES, BINDINGS, LANE_NUMBERS, SERVICES } = load(join(ROOT, 'dist/libs/rabbitmq/src/topology/topology.js'));
+  const { EXCHANGES, QUEUES, BINDINGS, LANE_NUMBERS, RETRY_DELAYS, SERVICES } = load(
+    join(ROOT, 'dist/libs/rabbitmq/src/topology/topology.js'),
+  );
   /** @param {{ arguments: Record<string, string | number> }} queue */
   const argumentsOf = (queue) =>
     Object.entries(queue.arguments)
       .map(([name, value]) => code(`${name}: ${value}`))
       .join('<br>');
+  /** @param {string[]} row @returns without the delay of a queue of retries, so that the rows of all delays are equal */
+  const ofAnyDelay = (row) =>
+    RETRY_DELAYS.reduce(
+      (cells, { name, milliseconds }) =>
+        cells.map((cell) =>
+          cell.replace(`.retry.${name}\``, `.retry.${DELAY}\``).replace(`ttl: ${milliseconds}\``, `ttl: ${DELAY}\``),
+        ),
+      row,
+    );
   const queues = ofEach(
     { names: SERVICES, name: '<service>', pattern: ofService },
-    QUEUES.map((queue) => [code(queue.name), argumentsOf(queue)]),
+    QUEUES.map((queue) => ofAnyDelay([code(queue.name), argumentsOf(queue)])),
   );
   const ofServices = ofEach(
     { names: SERVICES, name: '<service>', pattern: ofService },
-    BINDINGS.map(({ exchange, routingKey, queue }) => [exchange, routingKey, queue].map(code)),
+    BINDINGS.map(({ exchange, routingKey, queue }) => ofAnyDelay([exchange, routingKey, queue].map(code))),
     ([, key]) => !PATTERN.test(key.slice(1, -1)),
   );
   const bindings = ofEach({ names: LANE_NUMBERS.slice(1).map(String), name: '<lane>', pattern: ofLane }, ofServices);

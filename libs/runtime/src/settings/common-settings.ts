@@ -32,7 +32,7 @@ const tracingSettings = {
     `Which calls have a trace: ${SAMPLERS.map((name) => `\`${name}\``).join(', ')}. With \`parentbased_\` a caller with a trace of its own decides for its calls.`,
   ),
   tracesRatio: share('OTEL_TRACES_SAMPLER_ARG', 1, 'Share of the calls for samplers with `traceidratio`, 0 to 1.'),
-  serviceName: text('OTEL_SERVICE_NAME', 'Name of the process in traces. Unset: `gateway`, `users` or `notifications`.'),
+  serviceName: text('OTEL_SERVICE_NAME', 'Name of the process in traces. Unset: that of the program, such as `gateway`.'),
 };
 
 /** Settings of every process. */
@@ -45,7 +45,7 @@ export const processSettings = {
     'SHUTDOWN_DELAY_MS',
     0,
     { min: 0, max: 15_000 },
-    'Milliseconds after SIGTERM between "not ready" and the end of accepting work. At least the time that the load balancer needs to notice.',
+    'Milliseconds after SIGTERM between "not ready" and the end of accepting work. At least the time that the load balancer needs to notice, at most 15000.',
   ),
 };
 
@@ -89,5 +89,10 @@ export const databaseSettings = (service: string) => ({
     `PostgreSQL as the ${service} service: one server, or several separated by commas, of which the writable one is used; \`?sslmode=verify-full\` for TLS.`,
   ),
   ...databaseTlsSettings,
-  databasePoolSize: integer('DATABASE_POOL_SIZE', 10, { min: 1, max: 200 }, 'Most connections to PostgreSQL of one process.'),
+  databasePoolSize: integer(
+    'DATABASE_POOL_SIZE',
+    10,
+    { min: 1, max: 200 },
+    'Most connections to PostgreSQL of one process. A users process has one more.',
+  ),
 });

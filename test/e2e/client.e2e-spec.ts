@@ -142,7 +142,10 @@ describe('the client of other services', () => {
       await failure(client.publish('documents.set.v1', document)),
       await failure(client.call('documents.set.v1', document)),
     ]) {
-      expect(error).toMatchObject({ status: 'PERMISSION_DENIED', message: 'The broker account may not publish this operation.' });
+      expect(error).toMatchObject({
+        status: 'PERMISSION_DENIED',
+        message: 'The broker account may not publish this operation to this exchange.',
+      });
     }
     expect(await Promise.all(others)).toHaveLength(5);
   });

@@ -19,7 +19,7 @@ export function notPublished(outcome: PublishOutcome): ApiError | undefined {
     case 'nacked':
       return unavailable('its queue is full');
     case 'forbidden':
-      return new ApiError('PERMISSION_DENIED', 'The broker account may not publish this operation.');
+      return new ApiError('PERMISSION_DENIED', 'The broker account may not publish this operation to this exchange.');
     case 'lost':
       return outcomeUnknown('the connection was lost before the answer came');
   }

@@ -88,7 +88,7 @@ describe(Commands.name, () => {
   it.each([
     ['returned', 'The service is unavailable; nothing was executed.'],
     ['nacked', 'The service is unavailable; nothing was executed.'],
-    ['forbidden', 'The broker account may not publish this operation.'],
+    ['forbidden', 'The broker account may not publish this operation to this exchange.'],
     [
       'lost',
       'The outcome is unknown: the connection was lost before the answer came. It is safe to repeat with the same identity.',

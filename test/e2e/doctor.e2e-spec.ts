@@ -62,6 +62,7 @@ describe('the doctor', () => {
       RABBITMQ_MANAGEMENT_URL: requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'),
       USERS_DATABASE_URL: as(database.url, names[1] ?? ''),
       NOTIFICATIONS_DATABASE_URL: as(database.url, names[2] ?? ''),
+      TRUSTED_PUBLISHERS: names.slice(0, 3).join(),
       ...Object.fromEntries(
         ACCOUNTS.map((account, at) => [`${account.toUpperCase()}_AMQP_URL`, as(broker.url, names[at] ?? '')]),
       ),
@@ -139,6 +140,13 @@ describe('the doctor', () => {
       ['role notifications', expect.stringContaining('start the server')],
     ]);
     expect(JSON.stringify(found)).not.toContain('secret');
+  });
+
+  it('says whose calls the services would refuse', async () => {
+    const found = await problems({ TRUSTED_PUBLISHERS: names.slice(1, 3).join() });
+    expect(found).toMatchObject([
+      { subject: 'account gateway', found: expect.stringContaining('TRUSTED_PUBLISHERS lacks its name') as string },
+    ]);
   });
 
   it('tells a server without room for connections from one that is down', async () => {

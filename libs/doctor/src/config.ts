@@ -1,7 +1,7 @@
 import { AccountsConfig, TopologyConfig } from '@app/rabbitmq/config';
 import { parseManagementUrl } from '@app/rabbitmq/management-url';
 import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
-import { accountSetting, databaseSettings } from '@app/runtime/settings/common-settings';
+import { accountSetting, databaseSettings, publisherSettings } from '@app/runtime/settings/common-settings';
 import { optionalDatabaseUrl } from '@app/runtime/settings/database-url';
 import { optionalUrl, Settings } from '@app/runtime/settings/settings';
 import { brokerTlsSettings, databaseTlsSettings } from '@app/runtime/settings/tls-settings';
@@ -31,6 +31,7 @@ export class DoctorConfig extends Settings({
     parseManagementUrl,
   ),
   ...brokerTlsSettings,
+  ...publisherSettings,
   databaseUrl: optionalDatabaseUrl('DATABASE_URL', 'PostgreSQL with the full-rights account, for migrations.'),
   usersDatabaseUrl: roleOf('users'),
   notificationsDatabaseUrl: roleOf('notifications'),

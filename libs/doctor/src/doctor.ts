@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { ManagementApi } from '@app/rabbitmq-admin/management-api';
 import type { Account } from '@app/rabbitmq-admin/accounts/rights';
+import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { brokerTlsFiles, databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { lookAtAccount } from './broker/accounts';
 import { lookByManagement } from './broker/management';
@@ -34,10 +35,11 @@ async function examineBroker(config: DoctorConfig): Promise<Findings> {
     ...Object.values(urls).flatMap((url) => (url ? brokerServersOf(url, tlsFiles) : [])),
     ...(managementUrl ? managementServersOf(managementUrl, tlsFiles) : []),
   ]);
+  const isTrusted = trustOf(config);
   for (const [account, url] of Object.entries(urls) as [Account | 'full-rights', string | undefined][]) {
     if (!url) findings.skipped(`account ${account}`, 'its URL is not set');
     else
-      await lookAtAccount(findings, account, { url, tlsFiles }).catch((error: unknown) =>
+      await lookAtAccount(findings, account, { url, tlsFiles }, isTrusted(url)).catch((error: unknown) =>
         findings.problem(`account ${account}`, (error as Error).message, 'look at the log of the broker'),
       );
   }
@@ -45,6 +47,13 @@ async function examineBroker(config: DoctorConfig): Promise<Findings> {
     findings.skipped('queues, nodes and rights', 'RABBITMQ_MANAGEMENT_URL and AMQP_URL are not both set');
   else await lookByManagement(findings, new ManagementApi(managementUrl, amqpUrl, { tlsFiles }), accounts);
   return findings;
+}
+
+/** @returns whether the services believe the account of a URL. Each believes its own, and other accounts than theirs need grants. */
+function trustOf({ gatewayAmqpUrl, usersAmqpUrl, notificationsAmqpUrl, trustedPublishers }: DoctorConfig) {
+  const nameIn = (url: string) => parseBrokerUrl(url).username;
+  const ours = new Set([gatewayAmqpUrl, usersAmqpUrl, notificationsAmqpUrl].flatMap((url) => (url ? nameIn(url) : [])));
+  return (url: string) => ours.size === 1 || !ours.has(nameIn(url)) || trustedPublishers.includes(nameIn(url));
 }
 
 async function examineDatabase(config: DoctorConfig): Promise<Findings> {

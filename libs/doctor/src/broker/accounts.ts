@@ -29,11 +29,16 @@ const NEEDED: Record<Account, readonly string[]> = {
 /** It reaches every queue by its name: no account may publish to it. */
 const DEFAULT_EXCHANGE = '';
 
-/** Connects with an account, and tries what must work and what must be refused. Nothing is changed: names and keys lead nowhere. */
+/**
+ * Connects with an account, and tries what must work and what must be refused. Nothing is changed: names and keys lead nowhere.
+ *
+ * @param isTrusted whether the services take it for the account of a service, which needs no grant
+ */
 export async function lookAtAccount(
   findings: Findings,
   account: Account | 'full-rights',
   connection: { url: string; tlsFiles: TlsFiles },
+  isTrusted = true,
 ): Promise<void> {
   const subject = `account ${account}`;
   let model: ChannelModel;
@@ -56,8 +61,14 @@ export async function lookAtAccount(
         'see docs/runbooks/BrokerBlocked.md',
       );
     const wrong = await tried;
-    if (wrong === undefined) findings.ok(subject, 'connects, finds its exchanges, and is refused what it must not do');
-    else findings.problem(subject, wrong, 'run "npm run setup"');
+    if (wrong !== undefined) findings.problem(subject, wrong, 'run "npm run setup"');
+    else if (!isTrusted)
+      findings.problem(
+        subject,
+        'TRUSTED_PUBLISHERS lacks its name: the services refuse what it publishes',
+        'set TRUSTED_PUBLISHERS for users, notifications and the tools',
+      );
+    else findings.ok(subject, 'connects, finds its exchanges, and is refused what it must not do');
   } finally {
     await within(CLOSE_MS, model.close());
     destroySocket(model);

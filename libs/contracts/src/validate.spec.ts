@@ -31,6 +31,9 @@ describe(validateBody.name, () => {
     ['null', null],
   ])('refuses %s for a body', (_, value) => expectProblem(AddUsersRequest, value, 'data must be an object'));
 
+  it('says that a missing body is required', () =>
+    expectProblem(AddUsersRequest, undefined, 'data is required and must be an object'));
+
   it.each<[string, object, string]>([
     ['a missing field', { organizationId: undefined }, 'organizationId is required and must be a string'],
     [

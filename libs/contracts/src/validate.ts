@@ -15,7 +15,8 @@ const MAX_DETAILS = 20;
  */
 export function validateBody<T extends object>(type: BodyClass<T>, value: unknown, path = ''): T {
   const notAnObject = objectProblem(value);
-  if (notAnObject) throw invalid([{ field: path, message: `${named(path)}${notAnObject}` }]);
+  const required = value === undefined ? ' is required and' : '';
+  if (notAnObject) throw invalid([{ field: path, message: `${named(path)}${required}${notAnObject}` }]);
 
   const body = fastPath(type, value as Values) ?? explain(type, value as Values, path);
   const refusal = type.refuse?.(body, value as Values, (field) => named(path, field));

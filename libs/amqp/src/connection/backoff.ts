@@ -16,6 +16,7 @@ export class Backoff {
 
   /** Reports a success. The waits start again from the first one only after 10 s without a failure. */
   succeeded(): void {
+    this.forgetIfStable();
     this.succeededAt = performance.now();
   }
 
@@ -26,10 +27,14 @@ export class Backoff {
 
   /** Resolves after the next wait, which takes at most `mostMs`, or as soon as the signal aborts. */
   async wait(signal: AbortSignal, mostMs = this.mostMs): Promise<void> {
-    if (this.isStable) this.failures = 0;
+    this.forgetIfStable();
     this.succeededAt = Infinity;
     // Node warns of eleven waits, and each held delivery of a process waits for the same signal.
     setMaxListeners(0, signal);
     await sleep(waitAfter(++this.failures, this.firstMs, mostMs), undefined, { signal }).catch(() => undefined);
+  }
+
+  private forgetIfStable(): void {
+    if (this.isStable) this.failures = 0;
   }
 }

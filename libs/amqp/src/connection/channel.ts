@@ -17,8 +17,8 @@ export interface ChannelOptions<C extends Channel> {
   /** For the log and the readiness check. */
   name: string;
   open: (model: ChannelModel) => Promise<C>;
-  /** Makes a new channel ready for use. When it fails, the channel is opened again after a wait. */
-  setup: (channel: C) => Promise<void>;
+  /** Makes a new channel ready for use, or to replace another one (`isNext`). When it fails, the channel is opened again after a wait. */
+  setup: (channel: C, isNext: boolean) => Promise<void>;
   /**
    * Resolves when a channel that another one has replaced is no longer needed, and takes no new work from now on. Without it the connection does
    * not move to another node.
@@ -97,7 +97,7 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
 
   /** Opens and sets up a channel on the next connection, which can then take over from the current one. */
   async prepare(model: ChannelModel, address: string) {
-    const next = await this.openOn(model, address);
+    const next = await this.openOn(model, address, true);
     return {
       isReady: !isChannelClosed(next.channel),
       takeOver: async (): Promise<unknown> => {
@@ -210,14 +210,14 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
     }
   }
 
-  private async openOn(model: ChannelModel, address: string): Promise<Opened<C>> {
+  private async openOn(model: ChannelModel, address: string, isNext = false): Promise<Opened<C>> {
     this.step = OPENING;
     const { timeoutMs = OPEN_TIMEOUT_MS, setupMs = timeoutMs } = this.options;
     const channel = await this.inTime(timeoutMs, this.options.open(model), address);
     const ended = endOf(channel, (error, event) => this.log('error', `a listener of ${event} threw: ${error.stack}`));
     try {
       this.step = SETTING_UP;
-      await this.inTime(setupMs, this.options.setup(channel), address);
+      await this.inTime(setupMs, this.options.setup(channel, isNext), address);
     } catch (error) {
       closeQuietly(channel);
       throw error;

@@ -1,5 +1,6 @@
 import { RabbitConnection } from '@app/amqp/connection/connection';
 import { silent } from '@app/amqp/connection/observer';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import { within } from '@app/runtime/within';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { BrokerLinks } from '@app/testing/broker/broker-links';
@@ -115,5 +116,29 @@ describe('the consumer of a queue that moves to another node', () => {
     expect(await within(AT_ONCE_MS, stopped)).toBe(true);
     finish!();
     await consumer.close();
+  });
+
+  it('is one also when its channel is lost while the next connection is prepared', async () => {
+    connection = new RabbitConnection({ url: broker.url, name: 'test' }, silent);
+    connection.start();
+    const other = await openConnection({ url: broker.url, name: 'test' });
+    const declaring = await other.createChannel();
+    await declaring.assertQueue(QUEUE);
+    const consumer = new QueueConsumer(connection, { queue: QUEUE, prefetch: 1, needs: [], onDelivery: () => undefined });
+    await eventually(() => consumer.check() === undefined);
+    await declaring.deleteQueue(QUEUE);
+    // Now it waits before it opens the next channel.
+    await eventually(() => consumer.check()?.includes('does not exist'));
+    await declaring.assertQueue(QUEUE);
+    const [channel] = connection.channels;
+    const next = await channel.prepare(other, 'the next node');
+    const consumers = async () => (await declaring.checkQueue(QUEUE)).consumerCount;
+    await eventually(() => consumer.check() === undefined);
+    expect(await consumers()).toBe(1);
+    await next.takeOver();
+    expect(consumer.check()).toBeUndefined();
+    expect(await consumers()).toBe(1);
+    await consumer.close();
+    await other.close();
   });
 });

@@ -71,14 +71,14 @@ export class QueueConsumer {
       name: options.queue,
       open: (model) => model.createChannel(),
       ...(options.onNodeAway && { setupMs: AWAY_SETUP_MS }),
-      setup: async (channel) => {
+      setup: async (channel, isNext) => {
         await this.checkQueues(channel);
         await channel.prefetch(options.prefetch);
         if (options.onChannelEnd) channel.once('close', options.onChannelEnd);
         const consuming: Consuming = { acks: new AckBatcher(channel, options.prefetch) };
         this.prepared.set(channel, consuming);
-        // Otherwise this channel replaces another one, and consumes when that one has stopped.
-        if (this.channel.current) return;
+        // It consumes when the channel that it replaces has stopped.
+        if (isNext) return;
         this.consuming = consuming;
         await this.adjust();
       },

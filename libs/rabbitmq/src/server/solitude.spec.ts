@@ -1,3 +1,4 @@
+import { gate } from '@app/testing/gate';
 import type { QueueConsumer } from '../delivery/queue-consumer';
 import type { ConsumedQueue } from '../topology/consumed-queues';
 import { Solitude } from './solitude';
@@ -20,6 +21,26 @@ describe(Solitude.name, () => {
     expect(steps).toEqual(['pause', 'first', 'pause', 'second', 'pause', 'third']);
     jest.advanceTimersByTime(1);
     expect(steps.slice(6)).toEqual(['resume']);
+    solitude.stop();
+  });
+
+  it('lets the others go on only after the last suspect, also when a lost channel has left one that still runs', async () => {
+    const steps: string[] = [];
+    const other = {
+      pause: async () => undefined,
+      resume: async () => void steps.push('resume'),
+    } as unknown as QueueConsumer;
+    const solitude = new Solitude(new Map([[{ kind: 'commands' } as ConsumedQueue, other]]));
+    const [left, again] = [gate(), gate()];
+    const runs = [left, again].map(({ opened }) => solitude.run(() => opened));
+    left.open();
+    await runs[0];
+    jest.advanceTimersByTime(50);
+    expect(steps).toEqual([]);
+    again.open();
+    await runs[1];
+    jest.advanceTimersByTime(50);
+    expect(steps).toEqual(['resume']);
     solitude.stop();
   });
 

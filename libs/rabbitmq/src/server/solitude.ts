@@ -82,8 +82,12 @@ export class Solitude {
       await Promise.race([this.othersEnded(), aborted(signal)]);
       return await work();
     } finally {
+      // After a lost channel, the same suspect comes again while it runs.
+      const goOn = () => {
+        if (this.alone.size === 0) for (const consumer of others) void consumer.resume('suspect');
+      };
       // If there is another suspect, it is delivered at once.
-      this.quiet = setTimeout(() => others.forEach((consumer) => void consumer.resume('suspect')), QUIET_MS);
+      this.quiet = setTimeout(goOn, QUIET_MS);
     }
   }
 

@@ -34,13 +34,16 @@ export async function onDatabase<T>(
     const obstacle = await migrationObstacle(dataSource);
     if (obstacle) throw new SchemaObstacle(obstacle);
     return await work(dataSource).catch((error: unknown) => {
-      const isUnknown = isDatabaseAway(error) && sqlState(error) !== READ_ONLY;
-      throw isUnknown ? new LostInWork(reasonOf(error), { cause: error }) : error;
+      throw errorInWork(error);
     });
   } finally {
     if (dataSource.isInitialized) await dataSource.destroy();
   }
 }
+
+/** The error of work on a database, of which {@link databaseProblem} does not say that it was never begun. */
+export const errorInWork = (error: unknown): unknown =>
+  isDatabaseAway(error) && sqlState(error) !== READ_ONLY ? new LostInWork(reasonOf(error), { cause: error }) : error;
 
 /** Printable text for a wrong configuration, or an error of the driver. */
 export function databaseProblem(error: unknown): string {

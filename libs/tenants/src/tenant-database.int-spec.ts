@@ -1,4 +1,7 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { Client } from 'pg';
+import { databaseProblem } from '@app/postgres/tool';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import { onServer, TenantObstacle } from './tenant-database';
 
@@ -40,5 +43,25 @@ describe('the work on a tenant', () => {
     );
     expect(failure).toBeInstanceOf(TenantObstacle);
     expect(failure).toHaveProperty('message', 'The database of TARGET_DATABASE_URL cannot be used (ECONNREFUSED).');
+  });
+
+  it('does not know whether the last change was made when a connection is lost, perhaps in a COMMIT', async () => {
+    const target = { url: database.url, tlsFiles: {} };
+    const failure: unknown = await onServer('DATABASE_URL', target, () =>
+      onServer('TARGET_DATABASE_URL', target, (client) => client.query('SELECT pg_terminate_backend(pg_backend_pid())')),
+    ).catch((error: unknown) => error);
+    expect(databaseProblem(failure)).toBe('The database was lost (57P01). It is not known whether the last change was made.');
+  });
+
+  it('says that the second database cannot be used, and not that something was lost, when it ends each connection', async () => {
+    const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `postgres://nobody@127.0.0.1:${(server.address() as AddressInfo).port}/none`;
+    const failure: unknown = await onServer('DATABASE_URL', { url: database.url, tlsFiles: {} }, () =>
+      onServer('TARGET_DATABASE_URL', { url, tlsFiles: {} }, async () => undefined),
+    ).catch((error: unknown) => error);
+    server.close();
+    expect(failure).toBeInstanceOf(TenantObstacle);
+    expect(failure).toHaveProperty('message', expect.stringContaining('The database of TARGET_DATABASE_URL cannot be used ('));
   });
 });

@@ -3,6 +3,7 @@ import type { ClientBase } from 'pg';
 import { DatabaseServers } from '@app/postgres/connections/database-servers';
 import { UnlimitedClient } from '@app/postgres/connections/unlimited-client';
 import { reasonOf } from '@app/postgres/errors';
+import { errorInWork } from '@app/postgres/tool';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import { SCHEMAS } from './tables';
 
@@ -13,7 +14,7 @@ export class TenantObstacle extends Error {}
  * Connects to the server that accepts writes, for the time of the work, which may be hours.
  *
  * @param variable that has the URL, for the operator
- * @throws TenantObstacle when it cannot connect
+ * @throws TenantObstacle when it cannot connect; an error of the work for databaseProblem()
  */
 export async function onServer<T>(
   variable: string,
@@ -29,6 +30,8 @@ export async function onServer<T>(
   });
   try {
     return await work(client);
+  } catch (error) {
+    throw error instanceof TenantObstacle ? error : errorInWork(error);
   } finally {
     await client.end();
   }

@@ -137,25 +137,55 @@ describe('a system with least permissions', () => {
     expect(dead && dead.properties.headers).not.toHaveProperty('x-origin-user');
   });
 
-  it('executes no operation that an account may not publish, on the way of the exchange of its dead letters', async () => {
-    const api = new ManagementApi(requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'), broker.url);
-    const name = `both-${names.publisher}`;
-    const accounts = (...args: string[]) => run(api, broker.url, readCommandLine(args)!);
-    const purpose = ['--operations', 'notifications.add.v1', '--lane', '1', '--events', 'user.added.v1'];
-    const { url } = (await accounts('create', name, ...purpose)).data;
-    const apiKey = tenant['x-svc-api-key'];
-    await system.keys('grant', apiKey, '--publisher', name);
-    const model = await connect(url as string);
-    const own = await model.createConfirmChannel();
-    await own.bindExchange('commands.1', `${name}.events.dead`, '');
-    const body = Buffer.from(JSON.stringify({ organizationId: 'org', users: [{ userId: 'intruder' }] }));
-    const headers = { 'x-api-key': apiKey };
-    own.publish(`${name}.events.dead`, 'users.add.v1', body, { userId: name, messageId: 'detour', headers });
-    await own.waitForConfirms();
-    const dead = await deadLetter('intruder', 'users.commands.refused');
-    expect(dead && dead.properties.headers).toMatchObject({ 'x-dead-status': 'INVALID_ARGUMENT', 'x-origin-user': name });
-    const { body: answer } = await system.call('users/get', { organizationId: 'org' }, tenant);
-    expect(JSON.stringify(answer)).not.toContain('intruder');
-    await accounts('delete', name, '--queues');
-  });
+  it.each([
+    [
+      'a binding of its lane',
+      true,
+      async (own: ConfirmChannel, dead: string) => {
+        await own.bindExchange('commands.1', dead, '');
+      },
+    ],
+    [
+      'a queue for replies that dead-letters into its lane',
+      false,
+      async (own: ConfirmChannel, dead: string) => {
+        const { queue } = await own.assertQueue('', {
+          exclusive: true,
+          messageTtl: 0,
+          deadLetterExchange: 'commands.1',
+          deadLetterRoutingKey: 'users.add.v1',
+        });
+        await own.bindQueue(queue, dead, '');
+      },
+    ],
+  ])(
+    'executes no operation that an account may not publish, on the way of the exchange of its dead letters and of %s',
+    async (_, isProved, prepare) => {
+      const api = new ManagementApi(requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'), broker.url);
+      const name = `both-${names.publisher}`;
+      const accounts = (...args: string[]) => run(api, broker.url, readCommandLine(args)!);
+      const purpose = ['--operations', 'notifications.add.v1', '--lane', '1', '--replies', '--events', 'user.added.v1'];
+      const { url } = (await accounts('create', name, ...purpose)).data;
+      const apiKey = tenant['x-svc-api-key'];
+      // To all accounts: the broker proves no account of what was dead-lettered.
+      await system.keys('grant', apiKey, '--publisher', '*');
+      const model = await connect(url as string);
+      const own = await model.createConfirmChannel();
+      await prepare(own, `${name}.events.dead`);
+      const body = Buffer.from(JSON.stringify({ organizationId: 'org', users: [{ userId: 'intruder' }] }));
+      const headers = { 'x-api-key': apiKey };
+      own.publish(`${name}.events.dead`, 'users.add.v1', body, { userId: name, messageId: 'detour', headers });
+      await own.waitForConfirms();
+      const dead = await deadLetter('intruder', 'users.commands.refused');
+      expect(dead && dead.properties.headers).toMatchObject({
+        'x-dead-status': 'INVALID_ARGUMENT',
+        ...(isProved && { 'x-origin-user': name }),
+      });
+      const { body: answer } = await system.call('users/get', { organizationId: 'org' }, tenant);
+      expect(JSON.stringify(answer)).not.toContain('intruder');
+      await model.close();
+      await accounts('delete', name, '--queues');
+      await system.keys('withdraw', apiKey, '--publisher', '*');
+    },
+  );
 });

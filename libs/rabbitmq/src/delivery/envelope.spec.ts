@@ -47,6 +47,13 @@ describe('readEnvelope', () => {
     expect(read({ headers: { 'x-api-key': 'key', CC: ['users.add.v1'] } }).problem?.message).toContain('CC and BCC');
   });
 
+  it('refuses what a queue has dead-lettered into a lane, and takes what the queues of retries have dead-lettered', () => {
+    const headers = { 'x-api-key': 'key', 'x-death': [] };
+    for (const exchange of ['commands', 'commands.3'])
+      expect(read({ headers }, { exchange }).problem?.message).toBe('The header x-death is not allowed.');
+    for (const exchange of ['', 'retry']) expect(read({ headers }, { exchange }).problem).toBeUndefined();
+  });
+
   it('takes what was published to an exchange of this system or to a queue, and refuses what came from another one by a binding', () => {
     for (const exchange of ['', 'calls', 'commands.3', 'retry', 'events.own'])
       expect(read({}, { exchange }).problem).toBeUndefined();

@@ -95,6 +95,9 @@ export function readEnvelope({ fields, properties }: ConsumeMessage): Envelope {
   // A listener can bind the exchange of its dead letters to its lane, and publish there past the permission for a routing key.
   if (!PUBLISHED_TO.has(fields.exchange)) problems.push('The message was published to an exchange that leads to no operation.');
 
+  // A queue that an account declares for its replies can dead-letter into its lane, past the same permission.
+  if (isOfCommands(fields.exchange) && 'x-death' in headers) problems.push('The header x-death is not allowed.');
+
   // CC and BCC route copies: past the permission for a routing key, and into the queues of other services.
   if (!retried && ('CC' in headers || 'BCC' in headers)) problems.push('The headers CC and BCC are not allowed.');
 

@@ -7,7 +7,7 @@ import { checkExchanges } from '@app/amqp/connection/check-topology';
 import { RabbitConnection } from '@app/amqp/connection/connection';
 import { messageProperties, type Operation } from '@app/amqp/messages/message-properties';
 import { silent, type Observer } from '@app/amqp/connection/observer';
-import { ConfirmedPublisher, NotWritten } from '@app/amqp/publishing/publisher';
+import { allAnswered, ConfirmedPublisher, NotWritten } from '@app/amqp/publishing/publisher';
 import { within } from '@app/runtime/within';
 import { ApiError } from '@app/contracts/error';
 import { attempt, type Attempts } from './attempts';
@@ -95,7 +95,7 @@ export class CollaborationClient {
       name: 'commands',
       open: (model) => model.createConfirmChannel(),
       setup: (channel) => checkExchanges(channel, [this.exchange]),
-      drain: (channel) => channel.waitForConfirms(),
+      drain: allAnswered,
     });
     this.publisher = new ConfirmedPublisher(this.channel);
   }

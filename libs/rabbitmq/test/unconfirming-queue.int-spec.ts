@@ -3,6 +3,8 @@ import type { Registry } from 'prom-client';
 import { AddUsers } from '@app/contracts/users.add';
 import { Authenticate } from '@app/contracts/users.authenticate';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
+import { openConnection } from '@app/amqp/connection/open-connection';
+import { allAnswered } from '@app/amqp/publishing/publisher';
 import { BrokerLinks } from '@app/testing/broker/broker-links';
 import { eventually } from '@app/testing/eventually';
 import type { PrivateServer } from '@app/testing/system/private-server';
@@ -152,5 +154,31 @@ describe('a queue that confirms nothing, as at a node in a minority with Khepri'
     } finally {
       await other.close();
     }
+  });
+
+  it('a channel is drained when it has an answer to each message, and not at the first refusal', async () => {
+    const model = await openConnection({ url: broker.url, name: 'test' });
+    const channel = await model.createConfirmChannel();
+    await channel.assertQueue('slow', { arguments: { 'x-queue-type': 'quorum' } });
+    await channel.assertQueue('full', {
+      arguments: { 'x-queue-type': 'classic', 'x-max-length': 0, 'x-overflow': 'reject-publish' },
+    });
+    // The broker asks the leader of a quorum queue before the first message of a channel, and does nothing else meanwhile.
+    channel.sendToQueue('slow', Buffer.from('{}'));
+    await channel.waitForConfirms();
+    await suspend('slow');
+    const answers: string[] = [];
+    const send = (queue: string) =>
+      channel.sendToQueue(queue, Buffer.from('{}'), {}, (error) => answers.push(`${queue} ${error ? 'refuses' : 'confirms'}`));
+    send('slow');
+    send('full');
+    const drained = allAnswered(channel).then(() => answers.push('drained'));
+    await eventually(() => answers.length > 0);
+    await channel.checkExchange('calls');
+    expect(answers).toEqual(['full refuses']);
+    await resumeAll();
+    await drained;
+    expect(answers).toEqual(['full refuses', 'slow confirms', 'drained']);
+    await model.close();
   });
 });

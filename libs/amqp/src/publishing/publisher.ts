@@ -21,6 +21,9 @@ export type PublishOutcome = 'confirmed' | 'returned' | 'nacked' | 'forbidden' |
  */
 const UNCONFIRMED_MS = 8000;
 
+/** The message of amqplib's error. */
+const NACKED = 'message nacked';
+
 /** The message was not written to the connection. */
 export class NotWritten extends Error {}
 
@@ -81,7 +84,7 @@ export class ConfirmedPublisher {
         this.unconfirmed.take(correlationId);
         this.unconfirmedBytes -= body.length;
         if (!error && target) target.leftNodes = 0;
-        const nacked = error?.message === 'message nacked';
+        const nacked = error?.message === NACKED;
         if (nacked) this.channel.connection.observer.nacked(exchange);
         resolve(!error ? 'confirmed' : nacked ? 'nacked' : isForbidden(current, exchange, routingKey) ? 'forbidden' : 'lost');
       };
@@ -128,6 +131,13 @@ export class ConfirmedPublisher {
     this.channel.connection.observer.returned(fields.exchange);
     this.unconfirmed.get(String(properties.correlationId))?.('returned');
   }
+}
+
+/** Waits until the broker has answered all messages of a channel, or the channel ends. The wait of amqplib ends with the first refusal. */
+export async function allAnswered(channel: ConfirmChannel): Promise<void> {
+  const isRefusal = (error: Error) => error.message === NACKED;
+  let isRefused = true;
+  while (isRefused) isRefused = await channel.waitForConfirms().then(() => false, isRefusal);
 }
 
 /** Permissions belong to the account: all unconfirmed messages with this exchange or this routing key were refused. */

@@ -11,7 +11,7 @@ import { HEADER } from '@app/amqp/messages/headers';
 import { EventRefusals, type EventOutcome } from './event-refusals';
 import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
-import { ConfirmedPublisher } from '@app/amqp/publishing/publisher';
+import { allAnswered, ConfirmedPublisher } from '@app/amqp/publishing/publisher';
 import { checkQuorum, keepChecking } from '@app/amqp/publishing/quorum-check';
 import { within } from '@app/runtime/within';
 import { readStoredTrace, traceHeaders } from '@app/tracing/trace-context';
@@ -74,7 +74,7 @@ export class EventPublisher {
         await checkExchanges(channel, ['events.own', 'events']);
         await checkQuorum(channel, this.connection, QUORUM_CHECK);
       },
-      drain: (channel) => channel.waitForConfirms(),
+      drain: allAnswered,
     });
     this.publisher = new ConfirmedPublisher(this.channel);
     this.stopChecking = keepChecking(this.publisher, this.connection, QUORUM_CHECK);

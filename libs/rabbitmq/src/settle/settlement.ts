@@ -11,7 +11,7 @@ import type { HeldDeliveries } from './held-deliveries';
 import { LateCalls } from './late-calls';
 import { LetterQuota } from './letter-quota';
 import type { TransportMetrics } from '../metrics';
-import { ConfirmedPublisher } from '@app/amqp/publishing/publisher';
+import { allAnswered, ConfirmedPublisher } from '@app/amqp/publishing/publisher';
 import { checkQuorum, keepChecking } from '@app/amqp/publishing/quorum-check';
 import { encodeReply, type EncodedReply } from '@app/amqp/messages/reply-format';
 import { LARGE_REPLY_BYTES, ReplyBatcher } from './reply-batcher';
@@ -69,7 +69,7 @@ export class Settlement {
         await checkExchanges(channel, ['retry', 'dead']);
         await checkQuorum(channel, connection, QUORUM_CHECK);
       },
-      drain: (channel) => channel.waitForConfirms(),
+      drain: allAnswered,
     });
     const publisher = new ConfirmedPublisher(this.confirms);
     const { username: account } = connection;

@@ -16,7 +16,6 @@ import { OutboxRelay } from '@app/postgres/outbox/outbox';
 import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { createTestDatabase } from '@app/testing/database/database';
-import type { TestDatabase } from '@app/testing/database/server-databases';
 import { AddUsersHandler } from '../src/commands/add-users/add-users.handler';
 import { MembersWriter } from '../src/commands/add-users/members-writer';
 import { DeleteUsersHandler } from '../src/commands/delete-users.handler';
@@ -50,25 +49,45 @@ const contextOf = (pattern: string, apiKey: string, call: Call = {}) =>
   new DeliveryContext({ requestId: 'r', awaited: true, redelivered: false, attempt: 1, pattern, apiKey, ...call });
 
 /** A migrated database, and a data source like the one of a users process. */
-export async function connectTestDatabase(poolSize: number): Promise<{ database: TestDatabase; dataSource: DataSource }> {
-  const database = await createTestDatabase(DATABASE);
-  const settings = { name: 'users test', url: database.url, ...DATABASE };
-  return { database, dataSource: await createDataSource({ ...settings, poolSize }).initialize() };
+export async function connectTestDatabase(
+  poolSize = 2,
+): Promise<{ url: string; dataSource: DataSource; close(): Promise<void> }> {
+  const { url, drop } = await createTestDatabase(DATABASE);
+  const dataSource = await createDataSource({ name: 'users test', url, ...DATABASE, poolSize }).initialize();
+  const close = async () => {
+    await dataSource.destroy();
+    await drop();
+  };
+  return { url, dataSource, close };
 }
 
-/** The handler of users/add on its own database, with the API keys `one` and `two`. */
-export class UsersOnDatabase {
-  readonly members: MembersRepository;
-  private readonly writer: MembersWriter;
+/** The handlers of users for the tests of a file, on a database of their own, with the API keys `one` and `two`. Each test begins with no other row. */
+export function usersOnDatabase(): UsersOnDatabase {
+  const on = new UsersOnDatabase();
+  beforeAll(() => on.start());
+  beforeEach(() => on.clear());
+  afterAll(() => on.stop());
+  return on;
+}
+
+/** See {@link usersOnDatabase}. */
+class UsersOnDatabase {
   /** Events in the order of publishing. */
   readonly events: OutboxEvent[] = [];
+  dataSource: DataSource;
+  members: MembersRepository;
   /** Of the handlers, also of a test that makes its own. {@link published} replaces it. */
   outbox: OutboxRelay;
+  private database?: Awaited<ReturnType<typeof connectTestDatabase>>;
+  private writer: MembersWriter;
 
-  private constructor(
-    private readonly database: TestDatabase,
-    readonly dataSource: DataSource,
-  ) {
+  async start(): Promise<void> {
+    this.database = await connectTestDatabase(20);
+    const { dataSource } = this.database;
+    // Opening a connection takes a statement, which would count for the call that needs it.
+    await openPool(dataSource, [], new AbortController().signal);
+    await dataSource.query(`INSERT INTO api_keys (key, name) VALUES ('one', ''), ('two', '')`);
+    this.dataSource = dataSource;
     this.members = new MembersRepository(dataSource);
     this.writer = new MembersWriter(this.members);
     this.outbox = this.relay();
@@ -79,18 +98,9 @@ export class UsersOnDatabase {
     return new OutboxRelay(this.dataSource, { take: takeEvents, publish });
   }
 
-  static async start(): Promise<UsersOnDatabase> {
-    const { database, dataSource } = await connectTestDatabase(20);
-    // Opening a connection takes a statement, which would count for the call that needs it.
-    await openPool(dataSource, [], new AbortController().signal);
-    await dataSource.query(`INSERT INTO api_keys (key, name) VALUES ('one', ''), ('two', '')`);
-    return new UsersOnDatabase(database, dataSource);
-  }
-
   async stop(): Promise<void> {
-    await this.outbox.stop();
-    await this.dataSource.destroy();
-    await this.database.drop();
+    await this.outbox?.stop();
+    await this.database?.close();
   }
 
   /** Publishes the waiting events, at most 200, and stops. An empty outbox is not a sufficient sign, because a relay checks once more. */
@@ -190,7 +200,7 @@ export class UsersOnDatabase {
 
   /** Runs `work` while another transaction has done `sql`; it is rolled back at the end unless `work` has committed it. */
   async holding(sql: string, work: (rival: Rival) => Promise<void>): Promise<void> {
-    const client = new Client({ connectionString: this.database.url, options: `-c search_path=${DATABASE.schema}` });
+    const client = new Client({ connectionString: this.database!.url, options: `-c search_path=${DATABASE.schema}` });
     await client.connect();
     try {
       await client.query(`BEGIN; ${sql}`);

@@ -1,12 +1,7 @@
 import type { DeleteUsersRequest } from '@app/contracts/users.delete';
-import { numbered, refusal, statementsOf, users, UsersOnDatabase } from '../../test/users';
+import { numbered, refusal, statementsOf, users, usersOnDatabase } from '../../test/users';
 
-let on: UsersOnDatabase;
-beforeAll(async () => {
-  on = await UsersOnDatabase.start();
-});
-afterAll(() => on.stop());
-beforeEach(() => on.clear());
+const on = usersOnDatabase();
 
 const add = (userIds: string[], where: { documentId?: string; folderId?: string } = {}) =>
   on.add({ organizationId: 'org', users: users(...userIds), ...where });

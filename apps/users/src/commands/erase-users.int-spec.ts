@@ -3,14 +3,9 @@ import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { EraseUsersRequest } from '@app/contracts/users.erase';
 import { queryPrepared } from '@app/postgres/connections/query-prepared';
 import { eraseEverywhere } from '../db/erase-users.sql';
-import { refusal, users, UsersOnDatabase, type Call } from '../../test/users';
+import { refusal, users, usersOnDatabase, type Call } from '../../test/users';
 
-let on: UsersOnDatabase;
-beforeAll(async () => {
-  on = await UsersOnDatabase.start();
-});
-afterEach(() => on.clear());
-afterAll(() => on?.stop());
+const on = usersOnDatabase();
 
 /** Her name has letters that no hexadecimal digest has. */
 const AMY = { userId: 'amy', name: 'Canary Amy', email: 'canary@example.com' };

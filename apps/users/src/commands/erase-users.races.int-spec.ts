@@ -1,14 +1,9 @@
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { AddUsersRequest } from '@app/contracts/users.add';
 import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
-import { messages, users, UsersOnDatabase } from '../../test/users';
+import { messages, users, usersOnDatabase } from '../../test/users';
 
-let on: UsersOnDatabase;
-beforeAll(async () => {
-  on = await UsersOnDatabase.start();
-});
-afterEach(() => on.clear());
-afterAll(() => on?.stop());
+const on = usersOnDatabase();
 
 const AMY = { userId: 'amy', name: 'Canary Amy', email: 'canary@example.com' };
 const FIRST: AddUsersRequest = { organizationId: 'org', documentId: 'd', users: [AMY] };

@@ -5,7 +5,7 @@ import { connectTestDatabase } from '../../test/users';
 import { createDemoCredentials } from './demo-credentials';
 
 it('creates the demo credentials once, and leaves them revoked', async () => {
-  const { database, dataSource } = await connectTestDatabase(1);
+  const { dataSource, close } = await connectTestDatabase();
   try {
     const apiKeys = new ApiKeysRepository(dataSource);
     const verdict = async () => {
@@ -19,7 +19,6 @@ it('creates the demo credentials once, and leaves them revoked', async () => {
     await createDemoCredentials(dataSource);
     expect(await verdict()).toBe('refused');
   } finally {
-    await dataSource.destroy();
-    await database.drop();
+    await close();
   }
 });

@@ -1,15 +1,10 @@
 import { EntityManager } from 'typeorm';
 import { eventually } from '@app/testing/eventually';
 import type { EraseUsersRequest } from '@app/contracts/users.erase';
-import { numbered, users, UsersOnDatabase, type Call } from '../../test/users';
+import { numbered, users, usersOnDatabase, type Call } from '../../test/users';
 import { UsersErasureSteps } from './erasure-steps';
 
-let on: UsersOnDatabase;
-beforeAll(async () => {
-  on = await UsersOnDatabase.start();
-});
-afterEach(() => on.clear());
-afterAll(() => on?.stop());
+const on = usersOnDatabase();
 
 const erase = (request: Partial<EraseUsersRequest> = {}, call?: Call) => on.erase({ userIds: ['amy'], ...request }, call);
 

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { planOf, prepareForPlans, touchedBy } from '@app/testing/database/plan';
-import type { TestDatabase } from '@app/testing/database/server-databases';
 import { AccessRepository } from './access.repository';
 import { eraseEverywhere } from './erase-users.sql';
 import { MembersRepository } from './members.repository';
@@ -27,20 +26,19 @@ const MOST_OF_AN_ID = 5000;
 /** The same when nine in ten members have left. */
 const MOST_OF_LEFT = 11 * 51;
 
-let database: TestDatabase;
 let dataSource: DataSource;
+let close: (() => Promise<void>) | undefined;
 let runner: QueryRunner;
 
 beforeEach(async () => {
-  ({ database, dataSource } = await connectTestDatabase(2));
+  ({ dataSource, close } = await connectTestDatabase());
   runner = dataSource.createQueryRunner();
   await prepareForPlans(runner);
   await runner.query(`INSERT INTO api_keys (key, name) VALUES ('one', '')`);
 });
 afterEach(async () => {
   await runner.release();
-  await dataSource.destroy();
-  await database.drop();
+  await close?.();
 });
 
 it.each(DISTRIBUTIONS)('members %s: reads and changes touch the rows that they name', async (...given) => {

@@ -1,7 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { GENERIC_PLANS } from '@app/postgres/connections/data-source';
-import type { TestDatabase } from '@app/testing/database/server-databases';
 import type { OutboxLimits } from '@app/postgres/outbox/outbox-event';
 import { planOf, touchedBy } from '@app/testing/database/plan';
 import { TAKE, TAKE_IN_TURNS, takeEvents } from './outbox.repository';
@@ -9,13 +8,13 @@ import { connectTestDatabase } from '../../test/users';
 
 const NO_LIMITS = { events: 100, bytes: 1e6, ageMs: 0 };
 
-let database: TestDatabase;
 let dataSource: DataSource;
+let close: (() => Promise<void>) | undefined;
 let runner: QueryRunner;
 let client: PoolClient;
 
 beforeEach(async () => {
-  ({ database, dataSource } = await connectTestDatabase(2));
+  ({ dataSource, close } = await connectTestDatabase());
   runner = dataSource.createQueryRunner();
   client = (await runner.connect()) as PoolClient;
   // Filling the table may take long on a slow machine.
@@ -23,8 +22,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await runner.release();
-  await dataSource.destroy();
-  await database.drop();
+  await close?.();
 });
 
 it('takes the oldest events, up to the given number', async () => {

@@ -1,6 +1,5 @@
 import type { DataSource } from 'typeorm';
 import { testMigrations } from '@app/testing/database/schema';
-import type { TestDatabase } from '@app/testing/database/server-databases';
 import { connectTestDatabase } from '../../test/users';
 import { ApiKeyEntity } from './entities/api-key.entity';
 import { DocumentMemberEntity } from './entities/document-member.entity';
@@ -17,17 +16,14 @@ import { TokenEntity } from './entities/token.entity';
 import { UserEntity } from './entities/user.entity';
 import { VersionTimeEntity } from './entities/version-time.entity';
 
-let database: TestDatabase;
 let dataSource: DataSource;
+let close: (() => Promise<void>) | undefined;
 
 beforeAll(async () => {
-  ({ database, dataSource } = await connectTestDatabase(2));
+  ({ dataSource, close } = await connectTestDatabase());
 });
 
-afterAll(async () => {
-  await dataSource?.destroy();
-  await database?.drop();
-});
+afterAll(() => close?.());
 
 describe('schema', () => {
   it('compares text identifiers byte by byte', async () => {

@@ -1,14 +1,9 @@
 import type { AccessType } from '@app/contracts/access';
 import type { ListContactsRequest } from '@app/contracts/contacts.list';
 import { eventually } from '@app/testing/eventually';
-import { UsersOnDatabase } from '../../test/users';
+import { usersOnDatabase } from '../../test/users';
 
-let on: UsersOnDatabase;
-beforeAll(async () => {
-  on = await UsersOnDatabase.start();
-});
-afterAll(() => on.stop());
-beforeEach(() => on.clear());
+const on = usersOnDatabase();
 
 const add = (userId: string, where: { documentId?: string; folderId?: string } = {}, apiKey?: string) =>
   on.add({ organizationId: 'org', users: [{ userId }], ...where }, { apiKey });

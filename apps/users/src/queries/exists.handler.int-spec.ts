@@ -1,16 +1,15 @@
 import type { DataSource } from 'typeorm';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
-import type { TestDatabase } from '@app/testing/database/server-databases';
 import { connectTestDatabase } from '../../test/users';
 import { OrganizationsRepository } from '../db/organizations.repository';
 import { ExistsHandler } from './exists.handler';
 
-let database: TestDatabase;
 let dataSource: DataSource;
+let close: (() => Promise<void>) | undefined;
 let handler: ExistsHandler;
 
 beforeAll(async () => {
-  ({ database, dataSource } = await connectTestDatabase(2));
+  ({ dataSource, close } = await connectTestDatabase());
   handler = new ExistsHandler(new OrganizationsRepository(dataSource));
   await dataSource.query(`
     WITH keys AS (INSERT INTO api_keys (key, name) VALUES ('one', ''), ('two', '')),
@@ -18,10 +17,7 @@ beforeAll(async () => {
     INSERT INTO documents (organization, document_id) SELECT id, 'd-of-' || organization_id FROM o`);
 });
 
-afterAll(async () => {
-  await dataSource?.destroy();
-  await database?.drop();
-});
+afterAll(() => close?.());
 
 const exists = (apiKey: string, organizationId?: string, documentId?: string) =>
   handler.exists(

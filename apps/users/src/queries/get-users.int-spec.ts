@@ -1,13 +1,8 @@
 import type { GetUsersRequest } from '@app/contracts/users.get';
 import { MOST_LOOKED_AT } from '../db/access.repository';
-import { users, UsersOnDatabase } from '../../test/users';
+import { users, usersOnDatabase } from '../../test/users';
 
-let on: UsersOnDatabase;
-beforeAll(async () => {
-  on = await UsersOnDatabase.start();
-});
-afterAll(() => on.stop());
-beforeEach(() => on.clear());
+const on = usersOnDatabase();
 
 const get = (request: Partial<GetUsersRequest> = {}, apiKey?: string) =>
   on.getUsers({ organizationId: 'org', ...request }, apiKey);

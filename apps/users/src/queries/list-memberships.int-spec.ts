@@ -1,12 +1,7 @@
 import { MEMBERSHIPS_PAGE, type Membership } from '@app/contracts/memberships.list';
-import { users, UsersOnDatabase } from '../../test/users';
+import { users, usersOnDatabase } from '../../test/users';
 
-let on: UsersOnDatabase;
-beforeAll(async () => {
-  on = await UsersOnDatabase.start();
-});
-afterAll(() => on.stop());
-beforeEach(() => on.clear());
+const on = usersOnDatabase();
 
 /** Adds the user to this number of documents, with ids in their order, and ends all memberships but those with an id in `live`. */
 async function addToDocuments(count: number, live: readonly string[]): Promise<void> {

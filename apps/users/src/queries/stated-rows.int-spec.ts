@@ -4,15 +4,11 @@ import { EraseUsersHandler } from '../commands/erase-users.handler';
 import { AccessRepository } from '../db/access.repository';
 import { ErasuresRepository } from '../db/erasures.repository';
 import { IdempotencyKeysRepository } from '../db/idempotency-keys.repository';
-import { refusal, users, UsersOnDatabase } from '../../test/users';
+import { refusal, users, usersOnDatabase } from '../../test/users';
 import { GetUsersHandler } from './get-users.handler';
 import { ListContactsHandler } from './list-contacts.handler';
 
-let on: UsersOnDatabase;
-beforeAll(async () => {
-  on = await UsersOnDatabase.start();
-});
-afterAll(() => on.stop());
+const on = usersOnDatabase();
 
 /** The rows that a handler states. */
 async function stated(run: (context: DeliveryContext) => Promise<unknown>, messageId = 'm'): Promise<number | undefined> {

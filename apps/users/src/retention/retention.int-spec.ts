@@ -3,7 +3,7 @@ import { DELETE_EXPIRED_KEYS } from '@app/postgres/retention/expired-keys';
 import { keysDeleted, membershipsDeleted } from '@app/postgres/metrics';
 import { eventually } from '@app/testing/eventually';
 import { planOf, touchedBy } from '@app/testing/database/plan';
-import { numbered, users, UsersOnDatabase } from '../../test/users';
+import { numbered, users, usersOnDatabase } from '../../test/users';
 import {
   deleteLeft,
   deleteMembersWhoLeft,
@@ -14,15 +14,10 @@ import {
 import { MEMBER_TABLES } from '../db/level';
 import { Retention } from './retention';
 
-let on: UsersOnDatabase;
+const on = usersOnDatabase();
 let dataSource: DataSource;
 
-beforeAll(async () => {
-  on = await UsersOnDatabase.start();
-  ({ dataSource } = on);
-});
-afterAll(() => on?.stop());
-beforeEach(() => on.clear());
+beforeAll(() => void ({ dataSource } = on));
 
 const LOCK = 'pg_advisory_xact_lock(7)';
 const MOST = 64;

@@ -2,26 +2,22 @@ import type { DataSource } from 'typeorm';
 import { ApiKeyRevoked, ApiKeyRevokedData } from '@app/contracts/events.users';
 import { validateBody } from '@app/contracts/validate';
 import type { Output } from '@app/runtime/tool-output';
-import type { TestDatabase } from '@app/testing/database/server-databases';
 import { connectTestDatabase } from '../../test/users';
 import { hashOf } from '@app/api-keys/credentials';
 import { ApiKeysRepository, type ListedKey } from '@app/api-keys/api-keys.repository';
 import { readCommandLine } from './key-commands';
 import { AuthenticateHandler } from '../queries/authenticate.handler';
 
-let database: TestDatabase;
 let dataSource: DataSource;
+let close: (() => Promise<void>) | undefined;
 let authenticate: AuthenticateHandler;
 
 beforeAll(async () => {
-  ({ database, dataSource } = await connectTestDatabase(2));
+  ({ dataSource, close } = await connectTestDatabase());
   authenticate = new AuthenticateHandler(new ApiKeysRepository(dataSource));
 });
 
-afterAll(async () => {
-  await dataSource?.destroy();
-  await database?.drop();
-});
+afterAll(() => close?.());
 
 afterEach(() => dataSource.query('TRUNCATE api_keys, outbox CASCADE'));
 

@@ -2,20 +2,14 @@ import { ALL_EVENTS } from '@app/contracts/all-events';
 import type { DocumentChangedData, UserAddedData } from '@app/contracts/events.users';
 import { validateBody } from '@app/contracts/validate';
 import { eventually } from '@app/testing/eventually';
-import { numbered, users, UsersOnDatabase } from '../../test/users';
+import { numbered, users, usersOnDatabase } from '../../test/users';
 import { RepublishRepository } from '../db/republish.repository';
 import { republish } from './republish';
 
 describe('republish', () => {
-  let on: UsersOnDatabase;
+  const on = usersOnDatabase();
   let lines: string[];
-
-  beforeAll(async () => {
-    on = await UsersOnDatabase.start();
-  });
-  afterAll(() => on.stop());
   beforeEach(async () => {
-    await on.clear();
     lines = [];
   });
 

@@ -1,13 +1,7 @@
-import { UsersOnDatabase } from '../../../test/users';
+import { usersOnDatabase } from '../../../test/users';
 
 describe('users/add publishes events', () => {
-  let on: UsersOnDatabase;
-
-  beforeAll(async () => {
-    on = await UsersOnDatabase.start();
-  });
-  afterAll(() => on.stop());
-  beforeEach(() => on.clear());
+  const on = usersOnDatabase();
 
   /** Publishes all waiting events, and returns the new ones. */
   const published = async () => {

@@ -1,16 +1,8 @@
-import { messages, numbered, refusal, statementsOf, users, UsersOnDatabase } from '../../../test/users';
+import { messages, numbered, refusal, statementsOf, users, usersOnDatabase } from '../../../test/users';
 
-let on: UsersOnDatabase;
+const on = usersOnDatabase();
 
-beforeAll(async () => {
-  on = await UsersOnDatabase.start();
-});
-
-afterAll(() => on?.stop());
-
-afterEach(() => on.clear());
-
-const add: UsersOnDatabase['add'] = (...call) => on.add(...call);
+const add: typeof on.add = (...call) => on.add(...call);
 
 describe('users/add: levels', () => {
   it('adds to the organization, and creates it', async () => {

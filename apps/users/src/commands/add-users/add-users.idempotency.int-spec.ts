@@ -1,18 +1,10 @@
 import type { ApiError } from '@app/contracts/error';
 import type { AddUsersResult } from '@app/contracts/users.add';
-import { messages, refusal, users, UsersOnDatabase } from '../../../test/users';
+import { messages, refusal, users, usersOnDatabase } from '../../../test/users';
 
-let on: UsersOnDatabase;
+const on = usersOnDatabase();
 
-beforeAll(async () => {
-  on = await UsersOnDatabase.start();
-});
-
-afterAll(() => on?.stop());
-
-afterEach(() => on.clear());
-
-const add: UsersOnDatabase['add'] = (...call) => on.add(...call);
+const add: typeof on.add = (...call) => on.add(...call);
 
 const USER_A = `UPDATE users SET email = 'held' WHERE user_id = 'a'`;
 

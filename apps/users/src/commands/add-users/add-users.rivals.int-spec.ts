@@ -1,18 +1,10 @@
 import { isDatabaseAway } from '@app/postgres/errors';
 import { eventually } from '@app/testing/eventually';
-import { messages, numbered, refusal, statementsOf, users, UsersOnDatabase } from '../../../test/users';
+import { messages, numbered, refusal, statementsOf, users, usersOnDatabase } from '../../../test/users';
 
-let on: UsersOnDatabase;
+const on = usersOnDatabase();
 
-beforeAll(async () => {
-  on = await UsersOnDatabase.start();
-});
-
-afterAll(() => on?.stop());
-
-afterEach(() => on.clear());
-
-const add: UsersOnDatabase['add'] = (...call) => on.add(...call);
+const add: typeof on.add = (...call) => on.add(...call);
 
 const USER_A = `UPDATE users SET email = 'held' WHERE user_id = 'a'`;
 

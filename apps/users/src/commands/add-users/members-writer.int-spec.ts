@@ -1,18 +1,10 @@
-import { messages, refusal, statementsOf, users, UsersOnDatabase } from '../../../test/users';
+import { messages, refusal, statementsOf, users, usersOnDatabase } from '../../../test/users';
 
-let on: UsersOnDatabase;
-
-beforeAll(async () => {
-  on = await UsersOnDatabase.start();
-});
-
-afterAll(() => on?.stop());
+const on = usersOnDatabase();
 
 beforeEach(() => add({ organizationId: 'o', users: users('a') }));
 
-afterEach(() => on.clear());
-
-const add: UsersOnDatabase['add'] = (...call) => on.add(...call);
+const add: typeof on.add = (...call) => on.add(...call);
 
 const HELD = `UPDATE users SET email = 'held' WHERE user_id = 'a'`;
 const addEach = (...userIds: string[]) => userIds.map((userId) => add({ organizationId: 'o', users: [{ userId, name: 'New' }] }));

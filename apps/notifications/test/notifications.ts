@@ -20,10 +20,14 @@ export const COMBINATIONS: (keyof PageFilter)[][] = [
   ['documentId', 'locationId', 'userId'],
 ];
 
+interface ConnectedDatabase {
+  url: string;
+  dataSources: DataSource[];
+  close(): Promise<void>;
+}
+
 /** A migrated database and `count` data sources, each like the data source of one writer process. */
-export async function connectTestDatabase(
-  count = 1,
-): Promise<{ url: string; dataSources: DataSource[]; close(): Promise<void> }> {
+export async function connectTestDatabase(count = 1): Promise<ConnectedDatabase> {
   const database = await createTestDatabase(DATABASE);
   const dataSources = await Promise.all(
     Array.from({ length: count }, () =>
@@ -38,6 +42,14 @@ export async function connectTestDatabase(
       await database.drop();
     },
   };
+}
+
+/** The same for all tests of a file. */
+export function testDatabase(count = 1): ConnectedDatabase {
+  const database = {} as ConnectedDatabase;
+  beforeAll(async () => void Object.assign(database, await connectTestDatabase(count)));
+  afterAll(() => database.close?.());
+  return database;
 }
 
 /** Gives each test of a file one connection to a migrated database, for tests of plans. */

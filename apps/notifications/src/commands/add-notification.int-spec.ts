@@ -1,7 +1,7 @@
 import { AddNotificationRequest } from '@app/contracts/notifications.add';
 import type { OutboxRelay } from '@app/postgres/outbox/outbox';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
-import { connectTestDatabase } from '../../test/notifications';
+import { testDatabase } from '../../test/notifications';
 import { InsertNotificationsRepository } from '../db/insert-notifications.repository';
 import type { Existence } from '../users-service/existence';
 import { NotificationWriter } from '../writer/notification-writer';
@@ -11,17 +11,15 @@ describe(AddNotificationHandler.name, () => {
   const require = jest.fn(() => Promise.resolve());
   const existence = { requireTenant: () => Promise.resolve(), require } as unknown as Existence;
   const outbox = { requireRoom: () => undefined, add: () => undefined } as unknown as OutboxRelay;
-  let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+  const database = testDatabase();
   let handler: AddNotificationHandler;
   const look = jest.spyOn(InsertNotificationsRepository.prototype, 'findStored');
 
   beforeAll(async () => {
-    database = await connectTestDatabase();
     const repository = new InsertNotificationsRepository(database.dataSources[0]);
     handler = new AddNotificationHandler(existence, new NotificationWriter(repository, outbox));
   });
   beforeEach(() => jest.clearAllMocks());
-  afterAll(() => database.close());
 
   let messages = 0;
   const add = (idempotencyKey?: string, more: Partial<AddNotificationRequest> = {}) =>

@@ -13,26 +13,24 @@ import { GetNotificationsHandler } from '../queries/get-notifications.handler';
 import { Members, ROWS_OF_QUESTION } from '../users-service/members';
 import { DeleteNotificationsHandler } from './delete-notifications.handler';
 import { UpdateNotificationsHandler } from './update-notifications.handler';
-import { aNotification, connectTestDatabase } from '../../test/notifications';
+import { aNotification, testDatabase } from '../../test/notifications';
 
 const existence = { requireTenant: () => Promise.resolve() } as unknown as Existence;
 const members = { requireComplete: () => Promise.resolve() } as unknown as Members;
 const outbox = { requireRoom: () => undefined, add: () => undefined } as unknown as OutboxRelay;
 const TENANT = { organizationId: 'org', userId: 'reader' };
 
-let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+const database = testDatabase();
 let inbox: GetInboxHandler;
 let update: UpdateNotificationsHandler;
 let deletion: DeleteNotificationsHandler;
 
 beforeAll(async () => {
-  database = await connectTestDatabase();
   const [dataSource] = database.dataSources;
   inbox = new GetInboxHandler(members, new InboxRepository(dataSource));
   update = new UpdateNotificationsHandler(existence, members, new ReadingsRepository(dataSource), outbox);
   deletion = new DeleteNotificationsHandler(existence, new DeleteNotificationsRepository(dataSource), outbox);
 });
-afterAll(() => database.close());
 
 let messages = 0;
 const aContext = () =>

@@ -4,18 +4,14 @@ import { DeleteNotificationsRepository, type Deletion } from './delete-notificat
 import { DELETE_BY_DOCUMENT, DELETE_BY_ID, DELETE_BY_LOCATION, MOST_DELETED, MOST_EVENTS } from './delete-notifications.sql';
 import { InsertNotificationsRepository } from './insert-notifications.repository';
 import { ReadingsRepository } from './readings.repository';
-import { aNotification, connectTestDatabase } from '../../test/notifications';
+import { aNotification, testDatabase } from '../../test/notifications';
 
-let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+const database = testDatabase();
 let inserts: InsertNotificationsRepository;
 let deletes: DeleteNotificationsRepository;
 let messages = 0;
 
-beforeAll(async () => {
-  database = await connectTestDatabase();
-  deletes = new DeleteNotificationsRepository(database.dataSources[0]);
-});
-afterAll(() => database.close());
+beforeAll(() => void (deletes = new DeleteNotificationsRepository(database.dataSources[0])));
 beforeEach(async () => {
   await query('TRUNCATE organizations, documents, notifications, recipients, outbox, deletions, readings CASCADE');
   // It remembers no document of the test before.

@@ -1,20 +1,16 @@
 import type { QueryRunner } from 'typeorm';
 import { eventually } from '@app/testing/eventually';
-import { aNotification, connectTestDatabase } from '../../test/notifications';
+import { aNotification, testDatabase } from '../../test/notifications';
 import { DeleteNotificationsRepository, type Deletion } from './delete-notifications.repository';
 import { InsertNotificationsRepository } from './insert-notifications.repository';
 
 describe('a deletion that waits for another transaction', () => {
-  let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+  const database = testDatabase();
   let deletes: DeleteNotificationsRepository;
   let other: QueryRunner;
   const to = Array.from({ length: 1000 }, (_, n) => `u${n}`);
 
-  beforeAll(async () => {
-    database = await connectTestDatabase();
-    deletes = new DeleteNotificationsRepository(database.dataSources[0]);
-  });
-  afterAll(() => database?.close());
+  beforeAll(() => void (deletes = new DeleteNotificationsRepository(database.dataSources[0])));
   beforeEach(async () => {
     await query('TRUNCATE organizations, documents, notifications, recipients, outbox, deletions, readings CASCADE');
     await new InsertNotificationsRepository(database.dataSources[0]).insert(['a', 'b'].map((id) => aNotification({ id, to })));

@@ -4,22 +4,20 @@ import { DistrustRepository } from './distrust.repository';
 import { DELETE_LEFT, DELETE_REMOVED, RECORD, recordVersion } from './ended-members.repository';
 import { MembersRepository, type CopiedMembership } from './members.repository';
 import { DAY_MS, daysPass, deleteDue } from '../../test/days';
-import { connectTestDatabase } from '../../test/notifications';
+import { testDatabase } from '../../test/notifications';
 
 const TENANT = ['tenant', 'org'] as const;
 const DOCUMENT: CopiedMembership = { level: 'document', id: 'd' };
 
-let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+const database = testDatabase(3);
 let dataSource: DataSource;
 let other: DataSource;
 let members: MembersRepository;
 
 beforeAll(async () => {
-  database = await connectTestDatabase(3);
   [dataSource, other] = database.dataSources as [DataSource, DataSource];
   members = new MembersRepository(dataSource);
 });
-afterAll(() => database?.close());
 beforeEach(() => dataSource.query('TRUNCATE members, departures, complete_members, version_times'));
 
 const add = (userId: string, version: number, daysAgo = 0) =>

@@ -1,16 +1,12 @@
 import * as fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { FIND_NOTIFICATIONS, soughtIn } from './erasure.sql';
-import { connectTestDatabase } from '../../test/notifications';
+import { testDatabase } from '../../test/notifications';
 
-let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+const database = testDatabase();
 let dataSource: DataSource;
 
-beforeAll(async () => {
-  database = await connectTestDatabase();
-  [dataSource] = database.dataSources as [DataSource];
-});
-afterAll(() => database?.close());
+beforeAll(() => void ([dataSource] = database.dataSources as [DataSource]));
 
 /** Signs that JSON, SQL or a pattern may read as something else, in short strings, so that ids are often parts of each other. */
 const text = fc.string({

@@ -5,7 +5,7 @@ import { MembersRepository, type CopiedMembership, type KnownMembership } from '
 import { partOf } from '../users-service/members-part';
 import { PagesRepository } from './pages.repository';
 import { DAY_MS, daysPass } from '../../test/days';
-import { aNotification, connectTestDatabase } from '../../test/notifications';
+import { aNotification, testDatabase } from '../../test/notifications';
 import { DOCUMENTS, LEVELS, Source, type Change } from '../../test/users-source';
 
 const TENANT = ['tenant', 'org'] as const;
@@ -17,14 +17,13 @@ const ALL = 10;
 type Question = { known?: KnownMembership[]; answer?: ReturnType<Source['answer']>; after?: CopiedMembership };
 
 describe('the copy of the memberships of a user', () => {
-  let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+  const database = testDatabase();
   let dataSource: DataSource;
   let members: MembersRepository;
   let pages: PagesRepository;
   let users = 0;
 
   beforeAll(async () => {
-    database = await connectTestDatabase();
     [dataSource] = database.dataSources as [DataSource];
     members = new MembersRepository(dataSource);
     pages = new PagesRepository(dataSource);
@@ -33,7 +32,6 @@ describe('the copy of the memberships of a user', () => {
     const toAll = DOCUMENTS.map((documentId) => aNotification({ id: documentId, documentId, notifyAll: true, to: [] }));
     await new InsertNotificationsRepository(dataSource).insert(toAll);
   });
-  afterAll(() => database.close());
 
   const visible = async (userId: string) => {
     const [apiKey, organizationId] = TENANT;

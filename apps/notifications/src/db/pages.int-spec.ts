@@ -3,10 +3,10 @@ import type { DataSource } from 'typeorm';
 import { InsertNotificationsRepository, type NewNotification } from './insert-notifications.repository';
 import { MembersRepository } from './members.repository';
 import { PagesRepository, type PageFilter, type PageWindow } from './pages.repository';
-import { aNotification, COMBINATIONS, connectTestDatabase } from '../../test/notifications';
+import { aNotification, COMBINATIONS, testDatabase } from '../../test/notifications';
 
 describe(PagesRepository.name, () => {
-  let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+  const database = testDatabase();
   let dataSource: DataSource;
   let pages: PagesRepository;
   let inserts: InsertNotificationsRepository;
@@ -17,7 +17,6 @@ describe(PagesRepository.name, () => {
   const identity = ({ apiKey, organizationId, id }: NewNotification) => JSON.stringify([apiKey, organizationId, id]);
 
   beforeAll(async () => {
-    database = await connectTestDatabase();
     [dataSource] = database.dataSources as [DataSource];
     pages = new PagesRepository(dataSource);
     inserts = new InsertNotificationsRepository(dataSource);
@@ -72,7 +71,6 @@ describe(PagesRepository.name, () => {
       }
     }
   });
-  afterAll(() => database.close());
 
   const canSee = (userId: string, { apiKey, documentId }: NewNotification): boolean =>
     (apiKey === 'other tenant' && documentId === 'doc1') ||

@@ -6,21 +6,19 @@ import { BUDGETS } from './inbox.sql';
 import { InsertNotificationsRepository } from './insert-notifications.repository';
 import { ReadingsRepository } from './readings.repository';
 import { DATABASE } from './schema';
-import { aNotification, connectTestDatabase } from '../../test/notifications';
+import { aNotification, testDatabase } from '../../test/notifications';
 
 const TENANT = { apiKey: 'tenant', organizationId: 'org' };
 const READER = { ...TENANT, userId: 'reader' };
 
-let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+const database = testDatabase();
 let dataSource: DataSource;
 let readings: ReadingsRepository;
 
 beforeAll(async () => {
-  database = await connectTestDatabase();
   [dataSource] = database.dataSources as [DataSource];
   readings = new ReadingsRepository(dataSource);
 });
-afterAll(() => database.close());
 beforeEach(() =>
   dataSource.query(
     'TRUNCATE organizations, documents, notifications, recipients, outbox, deletions, readings, read_marks CASCADE',

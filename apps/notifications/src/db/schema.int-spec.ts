@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { migrate } from '@app/postgres/migrations/migrate';
 import { testMigrations } from '@app/testing/database/schema';
 import { DATABASE } from './schema';
-import { connectTestDatabase } from '../../test/notifications';
+import { testDatabase } from '../../test/notifications';
 import { CompleteMemberEntity } from './entities/complete-member.entity';
 import { DeletionEntity } from './entities/deletion.entity';
 import { DepartureEntity } from './entities/departure.entity';
@@ -22,14 +22,10 @@ import { RecipientEntity } from './entities/recipient.entity';
 import { VersionTimeEntity } from './entities/version-time.entity';
 
 describe('schema notifications', () => {
-  let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+  const database = testDatabase();
   let dataSource: DataSource;
 
-  beforeAll(async () => {
-    database = await connectTestDatabase();
-    [dataSource] = database.dataSources as [DataSource];
-  });
-  afterAll(() => database.close());
+  beforeAll(() => void ([dataSource] = database.dataSources as [DataSource]));
 
   it('lets the service delete no organization and no document, because others rely on them', async () => {
     const role = `service_${randomBytes(6).toString('hex')}`;

@@ -7,7 +7,7 @@ import { PAGE_BYTES, PagesRepository } from '../db/pages.repository';
 import type { Members } from '../users-service/members';
 import { GetInboxHandler } from './get-inbox.handler';
 import { GetNotificationsHandler } from './get-notifications.handler';
-import { aNotification, connectTestDatabase } from '../../test/notifications';
+import { aNotification, testDatabase } from '../../test/notifications';
 
 const members = { requireComplete: () => Promise.resolve() } as unknown as Members;
 const context = new DeliveryContext({
@@ -62,19 +62,17 @@ const inOrder = (names: string[]) => {
   return [...numbers.sort((a, b) => Number(a) - Number(b)), ...names.filter((name) => !numbers.includes(name))];
 };
 
-let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+const database = testDatabase();
 let pages: GetNotificationsHandler;
 let inbox: GetInboxHandler;
 let inserts: InsertNotificationsRepository;
 
 beforeAll(async () => {
-  database = await connectTestDatabase();
   const [dataSource] = database.dataSources;
   pages = new GetNotificationsHandler(members, new PagesRepository(dataSource));
   inbox = new GetInboxHandler(members, new InboxRepository(dataSource));
   inserts = new InsertNotificationsRepository(dataSource);
 });
-afterAll(() => database.close());
 
 /** Stores the requests one after the other. @returns them with their timestamps, newest first */
 async function store(requests: AddNotificationRequest[]) {

@@ -4,19 +4,15 @@ import { planOf, touchedBy } from '@app/testing/database/plan';
 import { InsertNotificationsRepository } from '../db/insert-notifications.repository';
 import { DELETE_LOCKED, DELETE_OLD_READINGS, deleteOld, FORGET_FIRST_RUNS, FREE_IDS, LOCK_OLD } from '../db/retention.repository';
 import { Retention } from './retention';
-import { aNotification, connectTestDatabase } from '../../test/notifications';
+import { aNotification, testDatabase } from '../../test/notifications';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 describe(Retention.name, () => {
-  let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+  const database = testDatabase(2);
   let dataSources: DataSource[];
 
-  beforeAll(async () => {
-    database = await connectTestDatabase(2);
-    dataSources = database.dataSources;
-  });
-  afterAll(() => database.close());
+  beforeAll(() => void ({ dataSources } = database));
   beforeEach(() =>
     dataSources[0].query('TRUNCATE organizations, notifications, recipients, readings, deletions, outbox CASCADE'),
   );

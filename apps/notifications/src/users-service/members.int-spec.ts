@@ -6,7 +6,7 @@ import { eventually } from '@app/testing/eventually';
 import { InsertNotificationsRepository } from '../db/insert-notifications.repository';
 import { MembersRepository } from '../db/members.repository';
 import { Members, MOST_PARTS, ROWS_OF_QUESTION } from './members';
-import { aNotification, connectTestDatabase } from '../../test/notifications';
+import { aNotification, testDatabase } from '../../test/notifications';
 
 /** The users service with one user, who answers when the test lets it. */
 class Users {
@@ -38,17 +38,15 @@ const documents = (count: number): Membership[] =>
     version: 1 + index,
   }));
 
-let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+const database = testDatabase();
 let dataSource: DataSource;
 let users: Users;
 let members: Members;
 
 beforeAll(async () => {
-  database = await connectTestDatabase();
   [dataSource] = database.dataSources as [DataSource];
   await new InsertNotificationsRepository(dataSource).insert([aNotification({ notifyAll: true, to: [] })]);
 });
-afterAll(() => database.close());
 beforeEach(() => restart());
 
 function restart(): void {

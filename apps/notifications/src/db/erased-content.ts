@@ -1,5 +1,5 @@
 import { setImmediate as immediate } from 'node:timers/promises';
-import type { NotificationContent } from './entities/notification.entity';
+import type { NotificationContent } from './notification-content';
 
 /** Characters of content after which the event loop may run the calls of others: they wait some milliseconds, not the time of a whole step. */
 const CHARACTERS_AT_A_TIME = 128 * 1024;

@@ -6,7 +6,7 @@ import { DataSource } from 'typeorm';
 import { queryPrepared } from '@app/postgres/connections/query-prepared';
 import { jsonTexts } from '@app/postgres/json-texts';
 import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
-import type { NotificationContent } from './entities/notification.entity';
+import type { NotificationContent } from './notification-content';
 import { FIND_STORED, INSERT, INSERT_KNOWN, KEEP_ANSWERS } from './insert-notifications.sql';
 import { addedEvent, type InsertedRow } from './notification-added';
 

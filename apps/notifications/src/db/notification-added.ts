@@ -1,6 +1,6 @@
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
-import type { KeptUser, NotificationContent } from './entities/notification.entity';
+import type { KeptUser, NotificationContent } from './notification-content';
 
 /** The published part of a stored notification, from the memory of the process that stored it or from its row. */
 export interface AddedNotification {

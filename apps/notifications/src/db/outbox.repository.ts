@@ -3,7 +3,7 @@ import { EVENT_TYPES } from '@app/contracts/event-types';
 import { EVENT_MEMORY_MS } from '@app/postgres/outbox/event-memory';
 import { inTurns } from '@app/postgres/outbox/in-turns.sql';
 import type { OutboxLimits, TakenEvents } from '@app/postgres/outbox/outbox-event';
-import type { NotificationContent } from './entities/notification.entity';
+import type { NotificationContent } from './notification-content';
 import { DELETED } from './deleted-notification';
 import { notificationAdded, type AddedNotification } from './notification-added';
 

@@ -1,25 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import type { DataSource } from 'typeorm';
 import { migrate } from '@app/postgres/migrations/migrate';
 import { testMigrations } from '@app/testing/database/schema';
 import { DATABASE } from './schema';
 import { testDatabase } from '../../test/notifications';
-import { CompleteMemberEntity } from './entities/complete-member.entity';
-import { DeletionEntity } from './entities/deletion.entity';
-import { DepartureEntity } from './entities/departure.entity';
-import { DocumentAccessEntity } from './entities/document-access.entity';
-import { DocumentEntity } from './entities/document.entity';
-import { ErasedUserEntity } from './entities/erased-user.entity';
-import { ErasureEntity } from './entities/erasure.entity';
-import { IdempotencyKeyEntity } from './entities/idempotency-key.entity';
-import { MemberEntity } from './entities/member.entity';
-import { NotificationEntity } from './entities/notification.entity';
-import { OrganizationEntity } from './entities/organization.entity';
-import { OutboxEntity } from './entities/outbox.entity';
-import { ReadMarkEntity } from './entities/read-mark.entity';
-import { ReadingEntity } from './entities/reading.entity';
-import { RecipientEntity } from './entities/recipient.entity';
-import { VersionTimeEntity } from './entities/version-time.entity';
 
 describe('schema notifications', () => {
   const database = testDatabase();
@@ -44,25 +29,5 @@ describe('schema notifications', () => {
     }
   });
 
-  testMigrations(
-    () => dataSource,
-    [
-      OrganizationEntity,
-      DocumentEntity,
-      NotificationEntity,
-      RecipientEntity,
-      IdempotencyKeyEntity,
-      OutboxEntity,
-      DeletionEntity,
-      MemberEntity,
-      CompleteMemberEntity,
-      DepartureEntity,
-      DocumentAccessEntity,
-      ReadMarkEntity,
-      ReadingEntity,
-      ErasureEntity,
-      ErasedUserEntity,
-      VersionTimeEntity,
-    ],
-  );
+  testMigrations(() => dataSource, join(__dirname, 'tables.sql'));
 });

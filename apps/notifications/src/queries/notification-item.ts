@@ -1,5 +1,5 @@
 import type { NotificationItem, StoredUser } from '@app/contracts/notifications.get';
-import type { KeptUser, NotificationContent } from '../db/entities/notification.entity';
+import type { KeptUser, NotificationContent } from '../db/notification-content';
 import { PAGE_BYTES, type StoredNotification } from '../db/pages.repository';
 
 /** Serialized text after which the event loop may run other calls: they wait 2 ms, not the time of a whole page. */

@@ -1,20 +1,7 @@
+import { join } from 'node:path';
 import type { DataSource } from 'typeorm';
 import { testMigrations } from '@app/testing/database/schema';
 import { connectTestDatabase } from '../../test/users';
-import { ApiKeyEntity } from './entities/api-key.entity';
-import { DocumentMemberEntity } from './entities/document-member.entity';
-import { DocumentEntity } from './entities/document.entity';
-import { ErasureEntity } from './entities/erasure.entity';
-import { FolderMemberEntity } from './entities/folder-member.entity';
-import { FolderEntity } from './entities/folder.entity';
-import { IdempotencyKeyEntity } from './entities/idempotency-key.entity';
-import { OrganizationMemberEntity } from './entities/organization-member.entity';
-import { OrganizationEntity } from './entities/organization.entity';
-import { OutboxEntity } from './entities/outbox.entity';
-import { PublisherGrantEntity } from './entities/publisher-grant.entity';
-import { TokenEntity } from './entities/token.entity';
-import { UserEntity } from './entities/user.entity';
-import { VersionTimeEntity } from './entities/version-time.entity';
 
 let dataSource: DataSource;
 let close: (() => Promise<void>) | undefined;
@@ -35,23 +22,5 @@ describe('schema', () => {
     expect(columns.map(({ name }) => name).sort()).toEqual(['api_keys.name', 'users.email', 'users.initial', 'users.name']);
   });
 
-  testMigrations(
-    () => dataSource,
-    [
-      ApiKeyEntity,
-      TokenEntity,
-      PublisherGrantEntity,
-      OrganizationEntity,
-      FolderEntity,
-      DocumentEntity,
-      UserEntity,
-      OrganizationMemberEntity,
-      FolderMemberEntity,
-      DocumentMemberEntity,
-      IdempotencyKeyEntity,
-      OutboxEntity,
-      ErasureEntity,
-      VersionTimeEntity,
-    ],
-  );
+  testMigrations(() => dataSource, join(__dirname, 'tables.sql'));
 });

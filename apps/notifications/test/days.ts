@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
-import { deleteMembersWhoLeft, deleteRemovedMembers, recordVersion } from '../src/db/ended-members.repository';
+import { deleteBy } from '@app/postgres/retention/deletion-loop';
+import { DELETE_LEFT, DELETE_REMOVED, recordVersion } from '../src/db/ended-members.repository';
 
 export const DAY_MS = 24 * 60 * 60 * 1000;
 /** More days than a version is kept. */
@@ -17,5 +18,5 @@ export async function daysPass(dataSource: DataSource, days: number): Promise<vo
 /** The work of each process on copied memberships every ten minutes. */
 export async function deleteDue(dataSource: DataSource, most = 64): Promise<void> {
   await recordVersion(dataSource);
-  for (const deleteSome of [deleteRemovedMembers, deleteMembersWhoLeft]) while ((await deleteSome(dataSource, most)).more);
+  for (const statement of [DELETE_REMOVED, DELETE_LEFT]) while ((await deleteBy(dataSource, statement, [most])).more);
 }

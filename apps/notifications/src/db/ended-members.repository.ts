@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { deleteBy, deleteOldest, type Deleted } from '@app/postgres/retention/deletion-loop';
+import { deleteOldest, type Deleted } from '@app/postgres/retention/deletion-loop';
 
 const TODAY = `(now() AT TIME ZONE 'UTC')::date`;
 /** The version of such a day, which was seen at any time of it, is 30 days old. */
@@ -8,7 +8,7 @@ const DUE = `(SELECT max(version) FROM version_times WHERE ${DUE_DAY})`;
 
 /**
  * The greatest version at which a known membership has ended is that of today, once for all processes. Versions before the one that is due are of no
- * use. Exported for the test of its plan.
+ * use.
  */
 export const RECORD = `
   WITH recorded AS (
@@ -21,8 +21,10 @@ export const RECORD = `
   DELETE FROM version_times WHERE day < (SELECT max(day) FROM version_times WHERE ${DUE_DAY})`;
 
 /**
- * Deletes memberships that were removed. One that begins again meanwhile is locked, or has another version when it is compared under the lock.
- * Exported for the test of its plan.
+ * Deletes at most $1 copied memberships that were removed more than 30 days ago, and at most 32. One that begins again meanwhile is locked, or has
+ * another version when it is compared under the lock. An older addition that arrives later is refused by its time. Users stay complete: nothing of
+ * theirs is missing, and without any row each read would ask. One that a question has ended counts from its addition, because the event of its removal
+ * is on its way.
  */
 export const DELETE_REMOVED = deleteOldest('members', `removed >= added AND removed <= ${DUE}`, 'removed');
 
@@ -30,7 +32,7 @@ const ENDED_BY = `m.organization = o.organization AND m.user_id = o.user_id AND 
 
 /**
  * Deletes memberships that ended because their users left, and then the departures that end none any more: a membership without its departure would
- * be live. Exported for the test of its plan.
+ * be live. $1 is the most users to look at, and the most memberships to delete.
  */
 export const DELETE_LEFT = `
   WITH old AS MATERIALIZED (
@@ -53,17 +55,3 @@ export async function recordVersion(dataSource: DataSource): Promise<Deleted> {
   await dataSource.query(RECORD);
   return { deleted: 0, more: false };
 }
-
-/**
- * Deletes copied memberships that were removed more than 30 days ago, and at most 32. An older addition that arrives later is refused by its time.
- * Users stay complete: nothing of theirs is missing, and without any row each read would ask. One that a question has ended counts from its addition,
- * because the event of its removal is on its way.
- *
- * @param most most rows to delete
- */
-export const deleteRemovedMembers = (dataSource: DataSource, most: number): Promise<Deleted> =>
-  deleteBy(dataSource, DELETE_REMOVED, [most]);
-
-/** The same for users who left the organization, with their departures. `most`: most users to look at, and most memberships to delete. */
-export const deleteMembersWhoLeft = (dataSource: DataSource, most: number): Promise<Deleted> =>
-  deleteBy(dataSource, DELETE_LEFT, [most]);

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import { deleteBy, DeletionLoop, type OldRows } from '@app/postgres/retention/deletion-loop';
 import { expiredKeys } from '@app/postgres/retention/expired-keys';
 import { membershipsDeleted } from '@app/postgres/metrics';
-import { deleteMembersWhoLeft, deleteRemovedMembers, recordVersion } from '../db/ended-members.repository';
+import { DELETE_LEFT, DELETE_REMOVED, recordVersion } from '../db/ended-members.repository';
 import {
   DAY_MS,
   DELETE_OLD_READINGS,
@@ -30,14 +30,10 @@ export class Retention extends DeletionLoop {
       { name: 'erasures', deleteSome: (most) => deleteBy(dataSource, FORGET_ERASURES, [most]) },
       { name: 'moments of commands', deleteSome: (most) => deleteBy(dataSource, FORGET_FIRST_RUNS, [most]) },
       { name: 'versions', deleteSome: () => recordVersion(dataSource) },
-      {
-        name: 'memberships',
-        deleteSome: (most) => deleteRemovedMembers(dataSource, most),
-        counter: membershipsDeleted,
-      },
+      { name: 'memberships', deleteSome: (most) => deleteBy(dataSource, DELETE_REMOVED, [most]), counter: membershipsDeleted },
       {
         name: 'memberships of users who left',
-        deleteSome: (most) => deleteMembersWhoLeft(dataSource, most),
+        deleteSome: (most) => deleteBy(dataSource, DELETE_LEFT, [most]),
         counter: membershipsDeleted,
       },
       expiredKeys(dataSource),

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { deleteBy, type Deleted } from '@app/postgres/retention/deletion-loop';
+import type { Deleted } from '@app/postgres/retention/deletion-loop';
 import { MEMBER_TABLES } from './level';
 
 type MemberTable = (typeof MEMBER_TABLES)[number];
@@ -20,8 +20,9 @@ const RECORD = `
   ON CONFLICT (day) DO NOTHING`;
 
 /**
- * Deletes memberships that were removed. Locks their users, as every statement that changes memberships does, and skips those whom another one
- * holds. A membership that changed before its user was locked has another version, which is compared again. Exported for the test of its plan.
+ * Deletes at most `most` memberships of one table that were removed more than 30 days ago, and at most 32. Locks their users, as every statement that
+ * changes memberships does, and skips those whom another one holds. A membership that changed before its user was locked has another version, which is
+ * compared again.
  *
  * @param most a number in the text, because a plan without values is for a tenth of all rows
  */
@@ -41,11 +42,11 @@ export const deleteRemoved = (table: MemberTable, most: number) => `
   SELECT count(*)::int AS deleted, count(*) = ${most} AS more FROM deleted`;
 
 /**
- * Deletes memberships that ended because their users left the organization. Goes through the departures of the oldest day that is due, in their order,
- * and keeps the place in `looked_to`; one process at a time. A day is deleted after its last departure. All users of an erasure have one version, so
- * they are looked at together. Exported for the test of its plan.
+ * Deletes memberships that ended because their users left the organization more than 30 days ago. Goes through the departures of the oldest day that
+ * is due, in their order, and keeps the place in `looked_to`; one process at a time. A day is deleted after its last departure, so this runs after
+ * {@link deleteRemoved}. All users of an erasure have one version, so they are looked at together.
  *
- * @param most as in {@link deleteRemoved}
+ * @param most most users to look at, and most rows of each table to delete, as in {@link deleteRemoved}
  */
 export const deleteLeft = (most: number) => `
   WITH due AS MATERIALIZED (
@@ -85,16 +86,3 @@ export async function recordVersion(dataSource: DataSource): Promise<Deleted> {
   await dataSource.query(RECORD);
   return { deleted: 0, more: false };
 }
-
-/** Deletes at most `most` memberships of one table that were removed more than 30 days ago, and at most 32. */
-export const deleteRemovedMembers = (dataSource: DataSource, table: MemberTable, most: number): Promise<Deleted> =>
-  deleteBy(dataSource, deleteRemoved(table, most));
-
-/**
- * Deletes memberships of users who left their organization more than 30 days ago. After the last one a day is forgotten, so call this after
- * {@link deleteRemovedMembers}.
- *
- * @param most most users to look at, and most rows of each table to delete
- */
-export const deleteMembersWhoLeft = (dataSource: DataSource, most: number): Promise<Deleted> =>
-  deleteBy(dataSource, deleteLeft(most));

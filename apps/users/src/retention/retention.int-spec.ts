@@ -1,16 +1,11 @@
 import type { DataSource, EntityManager } from 'typeorm';
+import { deleteBy } from '@app/postgres/retention/deletion-loop';
 import { DELETE_EXPIRED_KEYS } from '@app/postgres/retention/expired-keys';
 import { keysDeleted, membershipsDeleted } from '@app/postgres/metrics';
 import { eventually } from '@app/testing/eventually';
 import { planOf, touchedBy } from '@app/testing/database/plan';
 import { numbered, users, usersOnDatabase } from '../../test/users';
-import {
-  deleteLeft,
-  deleteMembersWhoLeft,
-  deleteRemoved,
-  deleteRemovedMembers,
-  recordVersion,
-} from '../db/ended-members.repository';
+import { deleteLeft, deleteRemoved, recordVersion } from '../db/ended-members.repository';
 import { MEMBER_TABLES } from '../db/level';
 import { Retention } from './retention';
 
@@ -34,8 +29,8 @@ async function pass(days: number): Promise<void> {
 
 async function deleteDue(most = MOST): Promise<void> {
   await recordVersion(dataSource);
-  for (const table of MEMBER_TABLES) while ((await deleteRemovedMembers(dataSource, table, most)).more);
-  while ((await deleteMembersWhoLeft(dataSource, most)).more);
+  for (const table of MEMBER_TABLES) while ((await deleteBy(dataSource, deleteRemoved(table, most))).more);
+  while ((await deleteBy(dataSource, deleteLeft(most))).more);
 }
 
 const left = async () => [

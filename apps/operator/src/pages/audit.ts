@@ -4,6 +4,7 @@ import { Refusal } from '../admission/refusal';
 import type { AuditLine, AuditRepository } from '../db/audit.repository';
 import { time } from '../html/format';
 import { html, type Html } from '../html/html';
+import { tableOf } from '../html/table';
 import { sendPage } from './send-page';
 
 const LINES = 100;
@@ -34,32 +35,20 @@ const read = <T>(lines: Promise<T>): Promise<T> =>
 function table(lines: readonly AuditLine[]): Html {
   if (lines.length === 0) return html`<p>Nobody has changed anything on these pages yet.</p>`;
   return html`<div class="table" role="region" aria-label="Lines of the audit" tabindex="0">
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">When</th>
-          <th scope="col">Who</th>
-          <th scope="col">From</th>
-          <th scope="col">Action</th>
-          <th scope="col">On</th>
-          <th scope="col">Detail</th>
-          <th scope="col">Outcome</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${lines.map(
-          (line) =>
-            html`<tr>
-              <td>${time(line.begunAt)}</td>
-              <td class="wrap">${line.operator}</td>
-              <td>${line.address}</td>
-              <td>${line.action}</td>
-              <td class="wrap">${line.target}</td>
-              <td class="wrap">${line.detail}</td>
-              <td class="wrap">${line.outcome ?? 'begun; it is not known whether it was done'}</td>
-            </tr>`,
-        )}
-      </tbody>
-    </table>
+    ${tableOf(
+      ['When', 'Who', 'From', 'Action', 'On', 'Detail', 'Outcome'],
+      lines.map(
+        (line) =>
+          html`<tr>
+            <td>${time(line.begunAt)}</td>
+            <td class="wrap">${line.operator}</td>
+            <td>${line.address}</td>
+            <td>${line.action}</td>
+            <td class="wrap">${line.target}</td>
+            <td class="wrap">${line.detail}</td>
+            <td class="wrap">${line.outcome ?? 'begun; it is not known whether it was done'}</td>
+          </tr>`,
+      ),
+    )}
   </div>`;
 }

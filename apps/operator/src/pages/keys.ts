@@ -9,6 +9,7 @@ import { Refusal } from '../admission/refusal';
 import type { AuditRepository } from '../db/audit.repository';
 import { time } from '../html/format';
 import { html, type Html } from '../html/html';
+import { tableOf } from '../html/table';
 import { ACTIONS, actionForms, type KeyAction } from './key-actions';
 import { sendPage } from './send-page';
 
@@ -83,31 +84,20 @@ function list(keys: readonly ListedKey[]): Html {
   if (keys.length === 0) return html`<p>No API key was found.</p>`;
   return html`<p>${keys.length === MOST_KEYS && `The oldest ${MOST_KEYS} keys. Search for the others.`}</p>
     <div class="table" role="region" aria-label="API keys" tabindex="0">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Key</th>
-            <th scope="col">Name</th>
-            <th scope="col">State</th>
-            <th scope="col">Live tokens</th>
-            <th scope="col">Publishers</th>
-            <th scope="col">Created</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${keys.map(
-            (key) =>
-              html`<tr>
-                <th scope="row" class="wrap"><a href="/keys/${encodeURIComponent(key.key)}">${key.key}</a></th>
-                <td class="wrap">${key.name}</td>
-                <td>${stateOf(key)}</td>
-                <td class="number">${key.tokens.length}</td>
-                <td class="wrap">${key.publishers.join(', ')}</td>
-                <td>${time(key.createdAt)}</td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
+      ${tableOf(
+        ['Key', 'Name', 'State', 'Live tokens', 'Publishers', 'Created'],
+        keys.map(
+          (key) =>
+            html`<tr>
+              <th scope="row" class="wrap"><a href="/keys/${encodeURIComponent(key.key)}">${key.key}</a></th>
+              <td class="wrap">${key.name}</td>
+              <td>${stateOf(key)}</td>
+              <td class="number">${key.tokens.length}</td>
+              <td class="wrap">${key.publishers.join(', ')}</td>
+              <td>${time(key.createdAt)}</td>
+            </tr>`,
+        ),
+      )}
     </div>`;
 }
 

@@ -7,6 +7,7 @@ import { Refusal } from '../admission/refusal';
 import type { AuditRepository } from '../db/audit.repository';
 import { number, time } from '../html/format';
 import { html, type Html } from '../html/html';
+import { ofFigures, tableOf } from '../html/table';
 import { letterView } from './letter-view';
 import { sendPage } from './send-page';
 
@@ -98,6 +99,12 @@ const buttons = () =>
     <button name="action" value="drop" class="danger">Drop…</button>
   </div>`;
 
+const COLUMNS = [
+  html`<th scope="col"><input type="checkbox" data-all aria-label="All letters" /></th>`,
+  ...['Id', 'Operation', 'Status', 'Reason', 'API key', 'Publisher', ofFigures('Tries'), 'First failed', 'Request'],
+  ofFigures('Bytes'),
+];
+
 function list(queue: LetterQueue, { letters, total }: LetterList, form: Html): Html {
   if (total === 0) return html`<p class="fine">No letter waits here.</p>`;
   return html`<form method="post" action="/letters/${queue.name}/confirm">
@@ -111,26 +118,10 @@ function list(queue: LetterQueue, { letters, total }: LetterList, form: Html): H
       A question mark is behind what is not proved.
     </p>
     <div class="table" role="region" aria-label="Letters" tabindex="0">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col"><input type="checkbox" data-all aria-label="All letters" /></th>
-            <th scope="col">Id</th>
-            <th scope="col">Operation</th>
-            <th scope="col">Status</th>
-            <th scope="col">Reason</th>
-            <th scope="col">API key</th>
-            <th scope="col">Publisher</th>
-            <th scope="col" class="number">Tries</th>
-            <th scope="col">First failed</th>
-            <th scope="col">Request</th>
-            <th scope="col" class="number">Bytes</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${letters.map((letter) => row(queue, letter))}
-        </tbody>
-      </table>
+      ${tableOf(
+        COLUMNS,
+        letters.map((letter) => row(queue, letter)),
+      )}
     </div>
     ${buttons()}
   </form>`;

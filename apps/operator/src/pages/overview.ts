@@ -3,6 +3,7 @@ import { chart } from '../html/chart';
 import { bytes, number, percent, perSecond, seconds } from '../html/format';
 import { html, type Html } from '../html/html';
 import { live } from '../html/layout';
+import { ofFigures, tableOf } from '../html/table';
 import { sendPage } from './send-page';
 import { operationsOf, type OperationState } from '../watch/measures';
 import type { WatchedProcess } from '../watch/process';
@@ -56,29 +57,19 @@ function services({ history, processes }: Watch): Html[] {
 }
 
 const operations = (states: readonly OperationState[]): Html =>
-  html`<table>
-    <thead>
-      <tr>
-        <th scope="col">Operation</th>
-        <th scope="col" class="number">Rate</th>
-        <th scope="col" class="number">Failed</th>
-        <th scope="col" class="number">p50</th>
-        <th scope="col" class="number">p99</th>
-      </tr>
-    </thead>
-    <tbody>
-      ${states.map(
-        ({ name, rate, failed, p50, p99 }) =>
-          html`<tr>
-            <th scope="row">${name}</th>
-            <td class="number">${perSecond(rate)}</td>
-            <td class="number">${perSecond(failed)}</td>
-            <td class="number">${seconds(p50)}</td>
-            <td class="number">${seconds(p99)}</td>
-          </tr>`,
-      )}
-    </tbody>
-  </table>`;
+  tableOf(
+    ['Operation', ...['Rate', 'Failed', 'p50', 'p99'].map(ofFigures)],
+    states.map(
+      ({ name, rate, failed, p50, p99 }) =>
+        html`<tr>
+          <th scope="row">${name}</th>
+          <td class="number">${perSecond(rate)}</td>
+          <td class="number">${perSecond(failed)}</td>
+          <td class="number">${seconds(p50)}</td>
+          <td class="number">${seconds(p99)}</td>
+        </tr>`,
+    ),
+  );
 
 function processes({ processes: all, history }: Watch): Html {
   return html`<section>
@@ -86,24 +77,16 @@ function processes({ processes: all, history }: Watch): Html {
     <div class="table" role="region" aria-labelledby="processes-title" tabindex="0">
       ${live(
         'processes',
-        html`<table>
-          <thead>
-            <tr>
-              <th scope="col">Process</th>
-              <th scope="col">State</th>
-              <th scope="col">Depends on</th>
-              <th scope="col" class="number">Work</th>
-              <th scope="col" class="number">Processor</th>
-              <th scope="col" class="number">Memory</th>
-              <th scope="col" class="number">Database</th>
-              <th scope="col" class="number">Runs for</th>
-              <th scope="col">Version</th>
-            </tr>
-          </thead>
-          <tbody>
-            ${all.map((one) => row(one, history.last(`process ${one.address} rate`), history.last(`process ${one.address} cpu`)))}
-          </tbody>
-        </table>`,
+        tableOf(
+          [
+            'Process',
+            'State',
+            'Depends on',
+            ...['Work', 'Processor', 'Memory', 'Database', 'Runs for'].map(ofFigures),
+            'Version',
+          ],
+          all.map((one) => row(one, history.last(`process ${one.address} rate`), history.last(`process ${one.address} cpu`))),
+        ),
       )}
     </div>
   </section>`;

@@ -4,6 +4,7 @@ import { chart } from '../html/chart';
 import { number, perSecond, seconds } from '../html/format';
 import { html, type Html } from '../html/html';
 import { live } from '../html/layout';
+import { ofFigures, tableOf } from '../html/table';
 import { sendPage } from './send-page';
 import type { BrokerQueues } from '../watch/broker-queues';
 import { TICK_MS } from '../watch/history';
@@ -86,35 +87,22 @@ function table(rows: readonly Row[]): Html {
     <div class="table" role="region" aria-labelledby="queues-title" tabindex="0">
       ${live(
         'queues',
-        html`<table>
-          <thead>
-            <tr>
-              <th scope="col">Queue</th>
-              <th scope="col" class="number">Waiting</th>
-              <th scope="col" class="number">Limit</th>
-              <th scope="col" class="number">Not acknowledged</th>
-              <th scope="col" class="number">Consumers</th>
-              <th scope="col" class="number">In</th>
-              <th scope="col" class="number">Out</th>
-              <th scope="col" class="number">Age, p99</th>
-            </tr>
-          </thead>
-          <tbody>
-            ${rows.map(
-              (row) =>
-                html`<tr>
-                  <th scope="row">${row.name}</th>
-                  <td class="number ${row.messages > row.limit / 2 && 'bad'}">${number(row.messages)}</td>
-                  <td class="number">${number(row.limit)}</td>
-                  <td class="number">${number(row.unacknowledged)}</td>
-                  <td class="number">${number(row.consumers)}</td>
-                  <td class="number">${perSecond(row.in)}</td>
-                  <td class="number">${perSecond(row.out)}</td>
-                  <td class="number">${seconds(row.age)}</td>
-                </tr>`,
-            )}
-          </tbody>
-        </table>`,
+        tableOf(
+          ['Queue', ...['Waiting', 'Limit', 'Not acknowledged', 'Consumers', 'In', 'Out', 'Age, p99'].map(ofFigures)],
+          rows.map(
+            (row) =>
+              html`<tr>
+                <th scope="row">${row.name}</th>
+                <td class="number ${row.messages > row.limit / 2 && 'bad'}">${number(row.messages)}</td>
+                <td class="number">${number(row.limit)}</td>
+                <td class="number">${number(row.unacknowledged)}</td>
+                <td class="number">${number(row.consumers)}</td>
+                <td class="number">${perSecond(row.in)}</td>
+                <td class="number">${perSecond(row.out)}</td>
+                <td class="number">${seconds(row.age)}</td>
+              </tr>`,
+          ),
+        ),
       )}
     </div>`;
 }

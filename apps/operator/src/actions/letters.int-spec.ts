@@ -1,7 +1,7 @@
 import { createDataSource } from '@app/postgres/connections/data-source';
 import { migrate } from '@app/postgres/migrations/migrate';
 import { LETTER_QUEUES } from '@app/rabbitmq-admin/dead-letters/letter-queue';
-import { DEAD, DeadLetterBox, many } from '@app/testing/broker/dead-letter-box';
+import { DEAD, deadLetterBox, many } from '@app/testing/broker/dead-letter-box';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import type { FastifyRequest } from 'fastify';
 import type { DataSource } from 'typeorm';
@@ -13,27 +13,24 @@ import { Letters, MOST_LETTERS } from './letters';
 const QUEUE = LETTER_QUEUES.find(({ name }) => name === DEAD)!;
 const REQUEST = { session: { operator: 'Ada', id: '' }, ip: '::1' } as FastifyRequest;
 
-let box: DeadLetterBox;
+const box = deadLetterBox();
 let letters: Letters;
 let database: TestDatabase;
 let dataSource: DataSource;
 let audit: AuditRepository;
 
 beforeAll(async () => {
-  [box, database] = await Promise.all([DeadLetterBox.create(), createEmptyDatabase()]);
+  database = await createEmptyDatabase();
   await migrate({ adminUrl: database.url, ...DATABASE });
   expect(await migrate({ adminUrl: database.url, ...DATABASE })).toEqual([]);
   dataSource = await createDataSource({ name: 'test', url: database.url, poolSize: 2, ...DATABASE }).initialize();
   audit = new AuditRepository(dataSource);
   letters = new Letters({ url: box.broker.url, name: 'test' }, []);
 });
-beforeEach(async () => {
-  await box.empty();
-  await box.bury([['a'], ['b'], ['c', { 'x-routing-key': 'nothing.v1' }]]);
-});
+beforeEach(() => box.bury([['a'], ['b'], ['c', { 'x-routing-key': 'nothing.v1' }]]));
 afterAll(async () => {
   await dataSource?.destroy();
-  await Promise.all([box?.drop(), database?.drop()]);
+  await database?.drop();
 });
 
 const listed = async () => (await letters.list(QUEUE)).letters.map(({ id }) => id);

@@ -1,15 +1,7 @@
-import { AGAIN, DEAD, DeadLetterBox, many } from '@app/testing/broker/dead-letter-box';
+import { AGAIN, DEAD, deadLetterBox, many } from '@app/testing/broker/dead-letter-box';
 
 describe('dropping dead letters', () => {
-  let box: DeadLetterBox;
-
-  beforeAll(async () => {
-    box = await DeadLetterBox.create();
-  });
-  afterAll(async () => {
-    await box?.drop();
-  });
-  beforeEach(() => box.empty());
+  const box = deadLetterBox();
 
   it('deletes only matching dead letters', async () => {
     await box.bury([['m-1'], ['m-2', { 'x-dead-status': 'INTERNAL' }], ['m-3']]);

@@ -1,16 +1,8 @@
-import { DeadLetterBox } from '@app/testing/broker/dead-letter-box';
+import { deadLetterBox } from '@app/testing/broker/dead-letter-box';
 import { eventually } from '@app/testing/eventually';
 
 describe('events among the dead letters', () => {
-  let box: DeadLetterBox;
-
-  beforeAll(async () => {
-    box = await DeadLetterBox.create();
-  });
-  afterAll(async () => {
-    await box?.drop();
-  });
-  beforeEach(() => box.empty());
+  const box = deadLetterBox();
 
   it('are replayed to the listening service after it failed to handle them', async () => {
     await box.bury([['e-1', { 'x-routing-key': 'user.added.v1', 'x-dead-status': 'INTERNAL' }]], 'notifications.commands.dead');

@@ -45,18 +45,18 @@ const forged = (messageId: string, service: string) => ({
 });
 
 describe('forged headers', () => {
-  let box: DeadLetterBox;
+  const box = new DeadLetterBox();
   let evil: string;
   const models: ChannelModel[] = [];
 
   beforeAll(async () => {
-    box = await DeadLetterBox.create();
+    await box.open();
     evil = `evil-${box.vhost}`;
   });
   afterAll(async () => {
     for (const model of models) await model.close();
-    await box?.broker.management.delete(`users/${evil}`);
-    await box?.drop();
+    await box.broker?.management.delete(`users/${evil}`);
+    await box.drop();
   });
   beforeEach(async () => {
     await box.empty();

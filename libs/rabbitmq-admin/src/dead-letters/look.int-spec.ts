@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { AddUsers } from '@app/contracts/users.add';
-import { BODY, CRASHED, DEAD, DeadLetterBox, many, REFUSED } from '@app/testing/broker/dead-letter-box';
+import { BODY, CRASHED, DEAD, deadLetterBox, many, REFUSED } from '@app/testing/broker/dead-letter-box';
 import { eventually } from '@app/testing/eventually';
 import { startUsersStub } from '@app/testing/system/users-stub';
 import { openConnection } from '@app/amqp/connection/open-connection';
@@ -9,15 +9,7 @@ import { callQueue, suspectQueue } from '@app/rabbitmq/topology/topology';
 import { BOUNDS, OpenedQueue } from './opened-queue';
 
 describe('looking at dead letters', () => {
-  let box: DeadLetterBox;
-
-  beforeAll(async () => {
-    box = await DeadLetterBox.create();
-  });
-  afterAll(async () => {
-    await box?.drop();
-  });
-  beforeEach(() => box.empty());
+  const box = deadLetterBox();
 
   it('prints one line for each dead letter, and one line for all empty queues', async () => {
     await box.bury([

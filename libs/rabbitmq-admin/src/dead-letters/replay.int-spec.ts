@@ -1,22 +1,14 @@
 import { Registry } from 'prom-client';
 import { ApiError } from '@app/contracts/error';
 import { fillQueue } from '@app/testing/broker/broker';
-import { AGAIN, BODY, CRASHED, DEAD, DeadLetterBox, many, REFUSED, type Said } from '@app/testing/broker/dead-letter-box';
+import { AGAIN, BODY, CRASHED, DEAD, deadLetterBox, many, REFUSED, type Said } from '@app/testing/broker/dead-letter-box';
 import { eventually } from '@app/testing/eventually';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import type { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import type { RabbitServer } from '@app/rabbitmq/server/rabbit.server';
 
 describe('replaying dead letters', () => {
-  let box: DeadLetterBox;
-
-  beforeAll(async () => {
-    box = await DeadLetterBox.create();
-  });
-  afterAll(async () => {
-    await box?.drop();
-  });
-  beforeEach(() => box.empty());
+  const box = deadLetterBox();
 
   const unbound = async (work: () => Promise<void>) => {
     await box.channel.unbindQueue(AGAIN, 'retry', AGAIN);

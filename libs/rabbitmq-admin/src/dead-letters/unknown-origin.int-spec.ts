@@ -1,17 +1,9 @@
-import { AGAIN, DEAD, DeadLetterBox } from '@app/testing/broker/dead-letter-box';
+import { AGAIN, DEAD, deadLetterBox } from '@app/testing/broker/dead-letter-box';
 import { eventually } from '@app/testing/eventually';
 
 /** Dead letters of versions before 0.2: it is not proved that a service wrote their headers. */
 describe('dead letters of unknown origin', () => {
-  let box: DeadLetterBox;
-
-  beforeAll(async () => {
-    box = await DeadLetterBox.create();
-  });
-  afterAll(async () => {
-    await box?.drop();
-  });
-  beforeEach(() => box.empty());
+  const box = deadLetterBox();
 
   const unvouched = { userId: undefined };
   const says = (origin: string) => ({ 'x-origin-user': origin });

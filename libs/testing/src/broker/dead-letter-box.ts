@@ -29,17 +29,24 @@ const LOOKED_AT = /\.(dead|crashed|refused|again)$/;
 /** Parts of a dead letter: its id, headers that differ from those of a service, properties, body. */
 export type Burial = [id: string | undefined, headers?: Record<string, unknown>, options?: Options.Publish, body?: unknown];
 
+/** A box for the tests of a file. Each test begins with an empty one. */
+export function deadLetterBox(): DeadLetterBox {
+  const box = new DeadLetterBox();
+  beforeAll(() => box.open());
+  beforeEach(() => box.empty());
+  afterAll(() => box.drop());
+  return box;
+}
+
 /** A broker with dead letters in its queues, and the tool that inspects them. */
 export class DeadLetterBox {
-  private constructor(
-    readonly broker: DeclaredBroker,
-    /** Broker account of this box and the tool. */
-    readonly account: string,
-  ) {}
+  broker: DeclaredBroker;
+  /** Broker account of this box and the tool. */
+  account: string;
 
-  static async create(): Promise<DeadLetterBox> {
-    const broker = await createDeclaredBroker();
-    return new DeadLetterBox(broker, parseBrokerUrl(broker.url).username);
+  async open(): Promise<void> {
+    this.broker = await createDeclaredBroker();
+    this.account = parseBrokerUrl(this.broker.url).username;
   }
 
   get vhost(): string {
@@ -51,7 +58,7 @@ export class DeadLetterBox {
   }
 
   async drop(): Promise<void> {
-    await this.broker.drop();
+    await this.broker?.drop();
   }
 
   async empty(): Promise<void> {

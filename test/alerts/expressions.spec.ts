@@ -1,9 +1,11 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { groupingsOf, selectorsOf } from '@app/testing/promql';
 
 const FOLDER = 'deploy/observability';
+/** Without the external label it is the path in this repository. */
+const RUNBOOKS = '{{ with $externalLabels.runbooks }}{{ . }}{{ else }}docs/runbooks{{ end }}';
 /** Prometheus itself adds these to every series that it reads. */
 const OF_TARGETS = ['job', 'instance'];
 
@@ -54,6 +56,19 @@ const EXPRESSIONS: [where: string, expr: string, shown: string][] = [
   ),
 ];
 
+it('has at most 15 alerts, each with an action, a runbook and a recording of its fault', () => {
+  const alerts = rules.filter(({ alert }) => alert);
+  // A name may have two rules, with one page.
+  expect(new Set(alerts.map(({ alert }) => alert)).size).toBeLessThanOrEqual(15);
+  const recordings = readdirSync(join(FOLDER, 'tests')).map((file) => read('tests', file));
+  for (const { alert = '', annotations } of alerts) {
+    expect(annotations?.action).toMatch(/\.$/);
+    expect([alert, existsSync(`docs/runbooks/${alert}.md`)]).toEqual([alert, true]);
+    expect(annotations?.runbook_url).toBe(`${RUNBOOKS}/${alert}.md`);
+    expect([alert, recordings.some((text) => text.includes(`{alertname="${alert}"}`))]).toEqual([alert, true]);
+  }
+});
+
 describe.each(EXPRESSIONS)('%s: %s', (_, expr, shown) => {
   const selectors = selectorsOf(expr);
 
@@ -66,7 +81,8 @@ describe.each(EXPRESSIONS)('%s: %s', (_, expr, shown) => {
     expect(open).toEqual([]);
   });
 
-  it('names only labels that its metrics have', () => {
+  it('names only metrics of that page, and labels that they have', () => {
+    expect(selectors.filter(({ metric }) => !LABELS.has(metric))).toEqual([]);
     const named = [
       ...selectors,
       ...groupingsOf(expr).flatMap(({ labels, body }) => selectorsOf(body).map(({ metric }) => ({ metric, labels }))),

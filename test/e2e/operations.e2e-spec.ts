@@ -8,7 +8,6 @@ import { notificationsAdd } from './operations/notifications-add.cases-spec';
 import { inbox } from './operations/inbox.cases-spec';
 import { notificationsDelete } from './operations/notifications-delete.cases-spec';
 import { notificationsGet } from './operations/notifications-get.cases-spec';
-import { rulesAndDashboards } from './operations/observability.cases-spec';
 import { operatorsPage } from './operations/operators-page.cases-spec';
 import { usersAdd } from './operations/users-add.cases-spec';
 import { usersDataDelete } from './operations/users-data-delete.cases-spec';
@@ -34,5 +33,4 @@ describe('the operations', () => {
   hostileInput(running);
   operatorsPage(running);
   metricsOfProcesses(running);
-  rulesAndDashboards(running);
 });

@@ -7,15 +7,13 @@ import type { System } from '@app/testing/system/system';
 const BEFORE_SWEEP_MS = 4500;
 
 /** Users that notifyAll reaches: the access rules, tested from outside. */
-export const notifyAllReaches = (running: () => System): void =>
+export const notifyAllReaches = (system: () => System): void =>
   describe('notifyAll', () => {
-    let system: System;
     let connection: ChannelModel;
     let channel: ConfirmChannel;
 
     beforeAll(async () => {
-      system = running();
-      connection = await connect(system.amqpUrl);
+      connection = await connect(system().amqpUrl);
       channel = await connection.createConfirmChannel();
     });
     afterAll(async () => {
@@ -23,12 +21,12 @@ export const notifyAllReaches = (running: () => System): void =>
     });
 
     const addUser = async (organizationId: string, userId: string, where: { documentId?: string; folderId?: string } = {}) => {
-      const { status } = await system.call('users/add', { organizationId, users: [{ userId }], ...where });
+      const { status } = await system().call('users/add', { organizationId, users: [{ userId }], ...where });
       expect(status).toBe(200);
     };
     const notifyAll = async (organizationId: string, documentId: string) => {
       const toAll = { organizationId, documentId, notificationId: `to all of ${documentId}`, notifyAll: true };
-      const { status } = await system.call('notifications/add', notification(toAll));
+      const { status } = await system().call('notifications/add', notification(toAll));
       expect(status).toBe(200);
     };
     const seen = async (
@@ -36,7 +34,7 @@ export const notifyAllReaches = (running: () => System): void =>
       userId: string,
       filter: { documentId?: string; notificationIds?: string[] } = {},
     ) => {
-      const { status, body } = await system.call('notifications/get', { organizationId, userId, ...filter });
+      const { status, body } = await system().call('notifications/get', { organizationId, userId, ...filter });
       expect(status).toBe(200);
       return (body.result?.data as { metadata: { documentId: string } }[]).map(({ metadata }) => metadata.documentId).sort();
     };

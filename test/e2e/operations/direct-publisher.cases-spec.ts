@@ -11,15 +11,13 @@ import { patternOf, type System } from '@app/testing/system/system';
 const OWN_ACCOUNT = new URL(requiredEnv('TEST_AMQP_URL')).username;
 
 /** Another service that publishes to the broker, with plain AMQP and none of our libraries. */
-export const directPublisher = (running: () => System): void =>
+export const directPublisher = (system: () => System): void =>
   describe('a service that publishes directly', () => {
-    let system: System;
     let connection: ChannelModel;
     let channel: ConfirmChannel;
 
     beforeAll(async () => {
-      system = running();
-      connection = await connect(system.amqpUrl);
+      connection = await connect(system().amqpUrl);
       channel = await connection.createConfirmChannel();
     });
     afterAll(async () => {
@@ -43,7 +41,7 @@ export const directPublisher = (running: () => System): void =>
       return reply;
     };
     const ids = async (documentId: string) => {
-      const { body: answer } = await system.call('notifications/get', { organizationId: 'org', documentId });
+      const { body: answer } = await system().call('notifications/get', { organizationId: 'org', documentId });
       return (answer.result?.data as { id: string }[]).map(({ id }) => id);
     };
     const deadLetter = () => eventually(async () => await channel.get('notifications.commands.refused', { noAck: true }));
@@ -65,7 +63,7 @@ export const directPublisher = (running: () => System): void =>
       ['64 light commands', 64, 2],
       ['8 commands with 100 recipients', 8, 100],
     ])('has two statements written at once from one lane, which admits %s', async (documentId, admitted, recipients) => {
-      const sql = new Client({ connectionString: system.databaseUrl });
+      const sql = new Client({ connectionString: system().databaseUrl });
       await sql.connect();
       const writing = `SELECT FROM pg_stat_activity
         WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%moment AS MATERIALIZED%'`;
@@ -141,7 +139,7 @@ export const directPublisher = (running: () => System): void =>
       const { content } = await ask(JSON.stringify(asked), {}, 'notifications.get.v1');
       const { details } = JSON.parse(content.toString()) as ErrorBody;
       expect(details?.map(({ field }) => field)).toEqual(fields);
-      const { status, body: answer } = await running().call('notifications/get', asked);
+      const { status, body: answer } = await system().call('notifications/get', asked);
       const message = expect.stringContaining('combination of filters') as string;
       expect([status, answer]).toMatchObject([400, { error: { message, details: [{ field: 'data', message }] } }]);
     });
@@ -159,7 +157,7 @@ export const directPublisher = (running: () => System): void =>
         const asked = { organizationId: 'acme', ...fields };
         const { content } = await ask(JSON.stringify(asked), {}, patternOf(operation));
         expect(JSON.parse(content.toString())).toMatchObject({ status: 'INVALID_ARGUMENT', message: problem });
-        const { body: answer } = await system.call(operation, asked);
+        const { body: answer } = await system().call(operation, asked);
         expect(answer.error?.message).toBe(`data.${problem}`);
       },
     );

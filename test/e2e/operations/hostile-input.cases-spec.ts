@@ -13,13 +13,8 @@ const STATUSES = [
 ];
 const CANARY = 'canary-7f3a';
 
-export const hostileInput = (running: () => System): void =>
+export const hostileInput = (system: () => System): void =>
   describe('hostile input', () => {
-    let system: System;
-    beforeAll(() => {
-      system = running();
-    });
-
     /** Checks the envelope: `{result}` with 200, `{error:{message,status,details?}}` otherwise, and no other field. */
     function expectEnvelope({ status, headers, body }: HttpAnswer): void {
       expect(headers.get('x-request-id')).toBeTruthy();
@@ -61,7 +56,7 @@ export const hostileInput = (running: () => System): void =>
       ['more than 1 MiB', data(`"x":"${'x'.repeat(1024 * 1024)}"`), 413],
     ])('is answered in the envelope: %s', async (_, body, status) => {
       for (const operation of OPERATIONS) {
-        const answer = await system.post(operation, body);
+        const answer = await system().post(operation, body);
         expectEnvelope(answer);
         expect([answer.status, answer.body.error?.status]).toEqual([status, 'INVALID_ARGUMENT']);
       }
@@ -70,18 +65,18 @@ export const hostileInput = (running: () => System): void =>
     it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/xml', 'multipart/form-data', 'json'])(
       'of content type %s is 415',
       async (type) => {
-        const answer = await system.post('users/add', '{"data":{}}', { 'content-type': type });
+        const answer = await system().post('users/add', '{"data":{}}', { 'content-type': type });
         expectEnvelope(answer);
         expect(answer.status).toBe(415);
       },
     );
 
     it('of an unknown path is 404, of another method 405 with Allow', async () => {
-      const unknown = await system.post('nope', '{}');
+      const unknown = await system().post('nope', '{}');
       expectEnvelope(unknown);
       expect([unknown.status, unknown.body.error?.status]).toEqual([404, 'NOT_FOUND']);
       for (const method of ['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
-        const response = await fetch(`${system.services.gateway.url}/v1/users/add`, { method });
+        const response = await fetch(`${system().services.gateway.url}/v1/users/add`, { method });
         const answer = {
           status: response.status,
           headers: response.headers,
@@ -98,7 +93,7 @@ export const hostileInput = (running: () => System): void =>
 
     it('with too large headers is 431 in the envelope', async () => {
       const answer = await new Promise<{ status?: number; text: string }>((resolve, reject) => {
-        const url = new URL(`${system.services.gateway.url}/v1/users/add`);
+        const url = new URL(`${system().services.gateway.url}/v1/users/add`);
         request(url, { method: 'POST', headers: { ...DEMO_HEADERS, 'x-large': 'x'.repeat(40_000) } }, (response) => {
           let text = '';
           response.on('data', (chunk: Buffer) => (text += chunk.toString()));
@@ -179,14 +174,14 @@ export const hostileInput = (running: () => System): void =>
       );
       await fc.assert(
         fc.asyncProperty(fc.constantFrom(...OPERATIONS), body, async (operation, json) => {
-          expectEnvelope(await system.post(operation, JSON.stringify(json)));
+          expectEnvelope(await system().post(operation, JSON.stringify(json)));
         }),
         { numRuns: 1500 },
       );
     });
 
     it('leaves every service running and no body in any log', () => {
-      for (const { app, exitCode, output } of Object.values(system.services)) {
+      for (const { app, exitCode, output } of Object.values(system().services)) {
         expect([app, exitCode]).toEqual([app, undefined]);
         expect(output.filter((line) => line.includes(CANARY))).toEqual([]);
       }

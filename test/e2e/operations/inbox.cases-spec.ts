@@ -9,36 +9,31 @@ interface Inbox {
   pageToken?: string;
 }
 
-export const inbox = (running: () => System): void =>
+export const inbox = (system: () => System): void =>
   describe('notifications/inbox and notifications/update', () => {
-    let system: System;
-    beforeAll(() => {
-      system = running();
-    });
-
     const organizationId = 'inboxes';
     const add = (notificationId: string, more: object = {}) =>
-      system.call(
+      system().call(
         'notifications/add',
         notification({ organizationId, notificationId, notifyUsers: [{ userId: 'reader' }], ...more }),
       );
     const read = async (filters: object = {}) => {
-      const { status, body } = await system.call('notifications/inbox', { organizationId, userId: 'reader', ...filters });
+      const { status, body } = await system().call('notifications/inbox', { organizationId, userId: 'reader', ...filters });
       expect([status, body.error]).toEqual([200, undefined]);
       return body.result as unknown as Inbox;
     };
     const update = async (data: object) => {
-      const { status, body } = await system.call('notifications/update', { organizationId, ...data });
+      const { status, body } = await system().call('notifications/update', { organizationId, ...data });
       expect([status, body.error]).toEqual([200, undefined]);
       return body.result as unknown as { data: Record<string, object>; readUpTo?: number };
     };
     const shown = ({ data }: Inbox) => data.map(({ id, read: isRead }) => `${id} ${isRead ? 'read' : 'unread'}`).sort();
 
     it('shows what get shows, with what the user has read, and counts the rest', async () => {
-      await system.call('users/add', { organizationId, users: [{ userId: 'reader' }] });
+      await system().call('users/add', { organizationId, users: [{ userId: 'reader' }] });
       for (const id of ['a', 'b']) await add(id);
       await add('c', { notifyUsers: [], locationId: 'here' });
-      const { body } = await system.call('notifications/get', { organizationId, userId: 'reader' });
+      const { body } = await system().call('notifications/get', { organizationId, userId: 'reader' });
       const found = await read();
       expect(found.data).toEqual((body.result?.data as object[]).map((one) => ({ ...one, read: false })));
       expect([found.unread, found.pageToken]).toEqual([{ count: 3, more: false }, undefined]);
@@ -63,7 +58,7 @@ export const inbox = (running: () => System): void =>
       const found = await read();
       expect(shown(found)).toEqual(['a read', 'b unread', 'c read', 'd unread']);
       expect(found.unread).toEqual({ count: 2, more: false });
-      await system.call('notifications/delete', { organizationId, notificationIds: ['b'] });
+      await system().call('notifications/delete', { organizationId, notificationIds: ['b'] });
       expect(shown(await read({ unread: true }))).toEqual(['d unread']);
     });
 
@@ -76,14 +71,14 @@ export const inbox = (running: () => System): void =>
     });
 
     it('belongs to one tenant', async () => {
-      const stranger = await system.createKey();
-      const foreign = await system.call(
+      const stranger = await system().createKey();
+      const foreign = await system().call(
         'notifications/update',
         { organizationId, notifications: [{ id: 'd', readByUserIds: ['reader'] }] },
         stranger,
       );
       expect(foreign.body.result?.data).toEqual({ d: { success: false, message: 'Failed to update notification.' } });
-      const others = await system.call('notifications/inbox', { organizationId, userId: 'reader' }, stranger);
+      const others = await system().call('notifications/inbox', { organizationId, userId: 'reader' }, stranger);
       expect(others.body.result).toMatchObject({ data: [], unread: { count: 0, more: false } });
       expect(shown(await read({ unread: true }))).toEqual(['d unread']);
     });
@@ -94,13 +89,13 @@ export const inbox = (running: () => System): void =>
       const notifications = ['a', 'd'].map((id) => ({ id, readByUserIds: [...users, ...users] }));
       expect(Object.keys((await update({ notifications })).data)).toEqual(['a', 'd']);
       const more = [...notifications, { id: 'c', unreadByUserIds: ['user 0'] }];
-      const { status, body } = await system.call('notifications/update', { organizationId, notifications: more });
+      const { status, body } = await system().call('notifications/update', { organizationId, notifications: more });
       const message = 'data.notifications must have at most 1000 users in all their lists';
       expect([status, body.error?.message]).toEqual([400, message]);
     });
 
     it.each([-1, 1001])('refuses a page of %d', async (pageSize) => {
-      const { status, body } = await system.call('notifications/inbox', { organizationId, userId: 'reader', pageSize });
+      const { status, body } = await system().call('notifications/inbox', { organizationId, userId: 'reader', pageSize });
       expect([status, body.error?.message]).toEqual([400, 'data.pageSize must be a whole number from 0 to 1000']);
     });
 
@@ -117,7 +112,7 @@ export const inbox = (running: () => System): void =>
       ],
       [{ notifications: [{ id: 'a', readByUserIds: ['u'], unreadByUserIds: ['u'] }] }, 'data.notifications[0] has a user in'],
     ])('refuses to update %j', async (data, message) => {
-      const { status, body } = await system.call('notifications/update', { organizationId, ...data });
+      const { status, body } = await system().call('notifications/update', { organizationId, ...data });
       expect([status, body.error?.message]).toEqual([400, expect.stringContaining(message)]);
     });
   });

@@ -10,18 +10,16 @@ const ORGANIZATION = { organizationId: 'ends' };
 const BEFORE_SWEEP_MS = 4500;
 
 /** users/delete, users/get and documents/set, and what notifications/get makes of them. */
-export const membershipsEnd = (running: () => System): void =>
+export const membershipsEnd = (system: () => System): void =>
   describe('users/delete, users/get and documents/set', () => {
-    let system: System;
     let connection: ChannelModel;
     let channel: ConfirmChannel;
     let sql: Client;
 
     beforeAll(async () => {
-      system = running();
-      connection = await connect(system.amqpUrl);
+      connection = await connect(system().amqpUrl);
       channel = await connection.createConfirmChannel();
-      sql = new Client({ connectionString: system.databaseUrl });
+      sql = new Client({ connectionString: system().databaseUrl });
       await sql.connect();
     });
     afterAll(async () => {
@@ -30,7 +28,7 @@ export const membershipsEnd = (running: () => System): void =>
     });
 
     const succeed = async (...call: Parameters<System['call']>) => {
-      const { status, body } = await system.call(...call);
+      const { status, body } = await system().call(...call);
       expect({ status, error: body.error }).toEqual({ status: 200, error: undefined });
       return body.result!;
     };
@@ -99,7 +97,7 @@ export const membershipsEnd = (running: () => System): void =>
       await add(['k']);
       expect(await succeed('users/delete', request, key)).toEqual(first);
       expect(await ids({ userIds: ['k'] })).toEqual(['k']);
-      const { status, body } = await system.call('users/delete', { ...request, userIds: ['l'] }, key);
+      const { status, body } = await system().call('users/delete', { ...request, userIds: ['l'] }, key);
       expect([status, body.error?.status]).toEqual([400, 'FAILED_PRECONDITION']);
     });
 
@@ -134,7 +132,7 @@ export const membershipsEnd = (running: () => System): void =>
         'data.access must be one of: public, organizationPrivate, restricted',
       ],
     ] as const)('%s refuses %j', async (operation, data, message) => {
-      const { status, body } = await system.call(operation, data);
+      const { status, body } = await system().call(operation, data);
       expect([status, body.error?.status, body.error?.message]).toEqual([400, 'INVALID_ARGUMENT', message]);
     });
   });

@@ -30,9 +30,9 @@ const valueOf = (text: string, series: string) =>
   );
 
 /** To be called last: it reads what the other cases have caused. */
-export const metricsOfProcesses = (running: () => System): void =>
+export const metricsOfProcesses = (system: () => System): void =>
   describe('the metrics', () => {
-    const scrape = (app: AppName) => running().services[app].metrics();
+    const scrape = (app: AppName) => system().services[app].metrics();
 
     it('are those of docs/metrics.md, in each process', async () => {
       const said = documented();
@@ -69,8 +69,8 @@ export const metricsOfProcesses = (running: () => System): void =>
     });
 
     it('have the status of each error, and no label that a caller has made up', async () => {
-      const { amqpUrl, services } = running();
-      const { status } = await running().post(MADE_UP, '{}');
+      const { amqpUrl, services } = system();
+      const { status } = await system().post(MADE_UP, '{}');
       expect(status).toBe(404);
       const connection = await connect(amqpUrl);
       const channel = await connection.createConfirmChannel();

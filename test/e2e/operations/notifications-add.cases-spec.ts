@@ -1,16 +1,11 @@
 import { notification } from '@app/testing/system/notification';
 import type { HttpAnswer, System } from '@app/testing/system/system';
 
-export const notificationsAdd = (running: () => System): void =>
+export const notificationsAdd = (system: () => System): void =>
   describe('notifications/add', () => {
-    let system: System;
-    beforeAll(() => {
-      system = running();
-    });
-
-    const add = (data: object, headers?: Record<string, string>) => system.call('notifications/add', data, headers);
+    const add = (data: object, headers?: Record<string, string>) => system().call('notifications/add', data, headers);
     const get = async (filters: object, headers?: Record<string, string>) =>
-      (await system.call('notifications/get', { organizationId: 'org', ...filters }, headers)).body.result?.data as Record<
+      (await system().call('notifications/get', { organizationId: 'org', ...filters }, headers)).body.result?.data as Record<
         string,
         unknown
       >[];
@@ -102,7 +97,7 @@ export const notificationsAdd = (running: () => System): void =>
         await add(notification({ organizationId: 'all', notificationId, ...differences }));
       }
       const users = ['somebody', 'named'].map((userId) => ({ userId }));
-      await system.call('users/add', { organizationId: 'all', users });
+      await system().call('users/add', { organizationId: 'all', users });
       const seen = async (userId: string) => (await get({ organizationId: 'all', userId })).map(({ id }) => id).sort();
       const toAll = cases.filter(([, , all]) => all).map(([id]) => id);
       expect(await seen('somebody')).toEqual([...toAll].sort());
@@ -132,7 +127,7 @@ export const notificationsAdd = (running: () => System): void =>
     });
 
     it('keeps equal ids of two organizations and of two tenants apart', async () => {
-      const other = await system.createKey();
+      const other = await system().createKey();
       const data = notification({ notificationId: 'mine', documentId: 'apart' });
       for (const headers of [{}, other]) {
         for (const organizationId of ['org', 'org2']) {
@@ -161,14 +156,14 @@ export const notificationsAdd = (running: () => System): void =>
       });
 
       it('false accepts an object that users/add has named', async () => {
-        await system.call('users/add', { organizationId: 'by-users', documentId: 'd1', users: [{ userId: 'u' }] });
+        await system().call('users/add', { organizationId: 'by-users', documentId: 'd1', users: [{ userId: 'u' }] });
         const strict = { organizationId: 'by-users', createOrganization: false, createDocument: false };
         expect((await add(notification({ ...strict, documentId: 'd1' }))).status).toBe(200);
         expect(failure(await add(notification({ ...strict, documentId: 'd2' })))).toEqual([404, 'NOT_FOUND']);
       });
 
       it('false refuses an object of another tenant', async () => {
-        const other = await system.createKey();
+        const other = await system().createKey();
         await add(notification({ organizationId: 'foreign' }), other);
         expect(failure(await add(notification({ organizationId: 'foreign', createOrganization: false })))).toEqual([
           404,

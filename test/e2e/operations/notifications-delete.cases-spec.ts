@@ -1,15 +1,10 @@
 import { notification } from '@app/testing/system/notification';
 import type { System } from '@app/testing/system/system';
 
-export const notificationsDelete = (running: () => System): void =>
+export const notificationsDelete = (system: () => System): void =>
   describe('notifications/delete', () => {
-    let system: System;
-    beforeAll(() => {
-      system = running();
-    });
-
     const call = (operation: 'add' | 'get' | 'delete', data: object, headers?: Record<string, string>) =>
-      system.call(`notifications/${operation}`, { organizationId: 'deletions', ...data }, headers);
+      system().call(`notifications/${operation}`, { organizationId: 'deletions', ...data }, headers);
     const remove = async (filters: object) => {
       const { status, body } = await call('delete', filters);
       expect([status, body]).toEqual([200, { result: expect.anything() }]);
@@ -59,7 +54,7 @@ export const notificationsDelete = (running: () => System): void =>
 
     it('leaves notifications of other tenants with the same ids', async () => {
       await add('shared', 'three');
-      const stranger = await system.createKey();
+      const stranger = await system().createKey();
       expect((await call('delete', { documentId: 'three' }, stranger)).body.result?.data).toEqual({});
       const byId = await call('delete', { notificationIds: ['shared'] }, stranger);
       expect(byId.body.result?.data).toEqual({ shared: { success: false, message: 'Failed to delete notification.' } });

@@ -6,14 +6,12 @@ interface Item {
   timestamp: number;
 }
 
-export const notificationsGet = (running: () => System): void =>
+export const notificationsGet = (system: () => System): void =>
   describe('notifications/get', () => {
-    let system: System;
     const ids = (items: Item[]) => items.map(({ id }) => id);
 
     beforeAll(async () => {
-      system = running();
-      await system.call('users/add', { organizationId: 'pages', users: [{ userId: 'u1' }, { userId: 'u2' }] });
+      await system().call('users/add', { organizationId: 'pages', users: [{ userId: 'u1' }, { userId: 'u2' }] });
       // Two documents x two locations (or none) x recipients. The ids contain the combination.
       for (const documentId of ['d1', 'd2']) {
         for (const locationId of [undefined, 'l1', 'l2']) {
@@ -21,7 +19,7 @@ export const notificationsGet = (running: () => System): void =>
             const notificationId = `${documentId} ${locationId ?? '-'} ${to}`;
             const named = to !== 'all' && { notifyUsers: [{ userId: to }] };
             const data = notification({ organizationId: 'pages', documentId, locationId, notificationId, ...named });
-            const answer = await system.call('notifications/add', data);
+            const answer = await system().call('notifications/add', data);
             expect(answer.status).toBe(200);
           }
         }
@@ -29,7 +27,7 @@ export const notificationsGet = (running: () => System): void =>
     });
 
     const call = (filters: object, headers?: Record<string, string>) =>
-      system.call('notifications/get', { organizationId: 'pages', ...filters }, headers);
+      system().call('notifications/get', { organizationId: 'pages', ...filters }, headers);
     const get = async (filters: object) => {
       const { status, body } = await call(filters);
       expect(status).toBe(200);
@@ -105,10 +103,12 @@ export const notificationsGet = (running: () => System): void =>
     });
 
     it('finds nothing in unknown places, for unknown users, for an empty list and for another tenant', async () => {
-      const other = await system.createKey();
+      const other = await system().createKey();
       expect((await get({ documentId: 'unknown' })).items).toEqual([]);
       expect((await get({ documentId: 'd1', notificationIds: [] })).items).toEqual([]);
-      expect((await system.call('notifications/get', { organizationId: 'unknown', userId: 'u1' })).body.result?.data).toEqual([]);
+      expect((await system().call('notifications/get', { organizationId: 'unknown', userId: 'u1' })).body.result?.data).toEqual(
+        [],
+      );
       expect((await call({ documentId: 'd1' }, other)).body.result?.data).toEqual([]);
       expect((await call({ userId: 'u1' }, other)).body.result?.data).toEqual([]);
     });
@@ -121,7 +121,7 @@ export const notificationsGet = (running: () => System): void =>
       for (let index = 0; index < 40; index++) {
         const place = { organizationId: 'pages', documentId: 'big', notificationId: `big ${index}` };
         const large = { displayBodyMessage, notificationSourceData, displayHeadlineMessageTemplateData };
-        const { status } = await system.call('notifications/add', notification({ ...place, ...large }));
+        const { status } = await system().call('notifications/add', notification({ ...place, ...large }));
         expect(status).toBe(200);
       }
       const first = await get({ documentId: 'big' });

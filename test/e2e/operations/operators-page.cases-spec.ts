@@ -6,11 +6,11 @@ import type { System } from '@app/testing/system/system';
 const TOKEN = 'a token of the operator with more than 32 bytes';
 
 /** The page beside the system that it watches, for programs. test/browser has the same for people. */
-export const operatorsPage = (running: () => System): void =>
+export const operatorsPage = (system: () => System): void =>
   describe("the operator's page", () => {
     let operator: ServiceProcess;
     beforeAll(async () => {
-      const { env, services } = running();
+      const { env, services } = system();
       const processes = Object.values(services).map(({ healthPort }) => `localhost:${healthPort}`);
       const own = { OPERATOR_TOKEN: TOKEN, OPERATOR_PROCESSES: processes.join(','), OPERATOR_PORT: '0' };
       operator = await new ServiceProcess('operator', { ...env, ...own }).start();
@@ -37,7 +37,7 @@ export const operatorsPage = (running: () => System): void =>
     );
 
     it('has the id of the request of each letter', async () => {
-      const connection = await connect(running().amqpUrl);
+      const connection = await connect(system().amqpUrl);
       const channel = await connection.createConfirmChannel();
       const headers = { 'x-api-key': 'demo-key', 'x-request-id': 'asked-for-the-letter' };
       channel.publish('commands', 'notifications.add.v1', Buffer.from('{}'), { headers, messageId: 'letter' });
@@ -50,7 +50,7 @@ export const operatorsPage = (running: () => System): void =>
 
     it('shows the calls of each key', async () => {
       await eventually(async () => {
-        await running().call('users/add', { organizationId: 'watched', users: [{ userId: 'u' }] });
+        await system().call('users/add', { organizationId: 'watched', users: [{ userId: 'u' }] });
         return /demo-key[^]*\/s/.test((await get('/work')).text);
       });
     });

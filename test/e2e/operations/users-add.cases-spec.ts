@@ -4,21 +4,19 @@ import type { System } from '@app/testing/system/system';
 
 const md5 = (text: string) => createHash('md5').update(text).digest('hex');
 
-export const usersAdd = (running: () => System): void =>
+export const usersAdd = (system: () => System): void =>
   describe('users/add', () => {
-    let system: System;
     let sql: Client;
 
     beforeAll(async () => {
-      system = running();
-      sql = new Client({ connectionString: system.databaseUrl });
+      sql = new Client({ connectionString: system().databaseUrl });
       await sql.connect();
     });
     afterAll(async () => {
       await sql.end();
     });
 
-    const add = (data: object, headers?: Record<string, string>) => system.call('users/add', data, headers);
+    const add = (data: object, headers?: Record<string, string>) => system().call('users/add', data, headers);
     const entries = (answer: Awaited<ReturnType<typeof add>>) =>
       answer.body.result?.data as Record<string, { success: boolean; id: string; message: string }>;
 

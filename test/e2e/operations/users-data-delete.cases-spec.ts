@@ -4,24 +4,19 @@ const ANSWER = { status: 'success', message: 'Data deletion process has been ini
 const ids = (count: number) => Array.from({ length: count }, (_, n) => `erased ${n}`);
 
 /** The work in the background is the subject of events.e2e-spec.ts. */
-export const usersDataDelete = (running: () => System): void =>
+export const usersDataDelete = (system: () => System): void =>
   describe('users/data/delete', () => {
-    let system: System;
-    beforeAll(() => {
-      system = running();
-    });
-
     const add = async (organizationId: string, userIds: string[], headers?: Record<string, string>) => {
       const users = userIds.map((userId) => ({ userId, name: `N ${userId}` }));
-      expect((await system.call('users/add', { organizationId, users }, headers)).status).toBe(200);
+      expect((await system().call('users/add', { organizationId, users }, headers)).status).toBe(200);
     };
-    const erase = (data: object, headers?: Record<string, string>) => system.call('users/data/delete', data, headers);
+    const erase = (data: object, headers?: Record<string, string>) => system().call('users/data/delete', data, headers);
     const erased = async (data: object, headers?: Record<string, string>) => {
       const { status, body } = await erase(data, headers);
       expect([status, body]).toEqual([200, { result: ANSWER }]);
     };
     const shown = async (organizationId: string, headers?: Record<string, string>) => {
-      const { body } = await system.call('users/get', { organizationId }, headers);
+      const { body } = await system().call('users/get', { organizationId }, headers);
       return (body.result?.data as { userId: string }[]).map(({ userId }) => userId);
     };
 
@@ -33,7 +28,7 @@ export const usersDataDelete = (running: () => System): void =>
     });
 
     it('leaves other organizations and other tenants', async () => {
-      const stranger = await system.createKey();
+      const stranger = await system().createKey();
       for (const organizationId of ['named', 'other']) await add(organizationId, ['erased here']);
       await add('named', ['erased here'], stranger);
       await erased({ userIds: ['erased here', 'erased here'], organizationIds: ['named', 'unknown'] });

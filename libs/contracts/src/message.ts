@@ -111,30 +111,21 @@ type MessageOptions<Request, Result, P extends Path> = Pick<
   open?: boolean;
 };
 
-function message<Request, Result, P extends Path>(
-  kind: 'command' | 'query',
-  pattern: Pattern,
-  request: BodyClass<Request>,
-  result: new () => Result,
-  { callers = [], open = false, ...options }: MessageOptions<NoInfer<Request>, NoInfer<Result>, P>,
-): Message<Request, Result, P> {
-  const service = pattern.slice(0, pattern.indexOf('.')) as ServiceName;
-  const publishers = options.http ? (['gateway', ...callers] as const) : callers;
-  return { kind, pattern, request, result, service, open, callers: publishers, ...options };
-}
+const declares =
+  (kind: 'command' | 'query') =>
+  <Request, Result, P extends Path = never>(
+    pattern: Pattern,
+    request: BodyClass<Request>,
+    result: new () => Result,
+    { callers = [], open = false, ...options }: MessageOptions<NoInfer<Request>, NoInfer<Result>, P>,
+  ): Message<Request, Result, P> => {
+    const service = pattern.slice(0, pattern.indexOf('.')) as ServiceName;
+    const publishers = options.http ? (['gateway', ...callers] as const) : callers;
+    return { kind, pattern, request, result, service, open, callers: publishers, ...options };
+  };
 
 /** Declares a command under its routing key. */
-export const command = <Request, Result, P extends Path = never>(
-  pattern: Pattern,
-  request: BodyClass<Request>,
-  result: new () => Result,
-  options: MessageOptions<NoInfer<Request>, NoInfer<Result>, P>,
-) => message('command', pattern, request, result, options);
+export const command = declares('command');
 
 /** Declares a query under its routing key. */
-export const query = <Request, Result, P extends Path = never>(
-  pattern: Pattern,
-  request: BodyClass<Request>,
-  result: new () => Result,
-  options: MessageOptions<NoInfer<Request>, NoInfer<Result>, P>,
-) => message('query', pattern, request, result, options);
+export const query = declares('query');

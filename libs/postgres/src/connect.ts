@@ -12,7 +12,7 @@ import { connectionPooler, READ_ONLY, reasonOf, sqlState } from './errors';
  *
  * @param statements see {@link openPool}
  * @returns false when `stopping` was aborted first
- * @throws ConnectionPooler when the URL leads to one
+ * @throws Error when the URL leads to a connection pooler
  */
 export async function connectWhenReady(
   dataSource: DataSource,

@@ -142,8 +142,11 @@ describe('the doctor', () => {
     expect(JSON.stringify(found)).not.toContain('secret');
   });
 
-  it('says whose calls the services would refuse', async () => {
-    const found = await problems({ TRUSTED_PUBLISHERS: names.slice(1, 3).join() });
+  it.each([
+    ['of three accounts', {}],
+    ['of an account beside that of AMQP_URL', { USERS_AMQP_URL: '', NOTIFICATIONS_AMQP_URL: '' }],
+  ])('says whose calls the services would refuse: %s', async (_, more) => {
+    const found = await problems({ TRUSTED_PUBLISHERS: names.slice(1, 3).join(), ...more });
     expect(found).toMatchObject([
       { subject: 'account gateway', found: expect.stringContaining('TRUSTED_PUBLISHERS lacks its name') as string },
     ]);

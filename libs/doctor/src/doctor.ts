@@ -49,11 +49,19 @@ async function examineBroker(config: DoctorConfig): Promise<Findings> {
   return findings;
 }
 
-/** @returns whether the services believe the account of a URL. Each believes its own, and other accounts than theirs need grants. */
-function trustOf({ gatewayAmqpUrl, usersAmqpUrl, notificationsAmqpUrl, trustedPublishers }: DoctorConfig) {
+/**
+ * @returns whether users and notifications believe the account of a URL. Each believes its own, which is that of AMQP_URL where it has no URL, and
+ * other accounts than those of the services need grants.
+ */
+function trustOf({ amqpUrl, gatewayAmqpUrl, usersAmqpUrl, notificationsAmqpUrl, trustedPublishers }: DoctorConfig) {
   const nameIn = (url: string) => parseBrokerUrl(url).username;
-  const ours = new Set([gatewayAmqpUrl, usersAmqpUrl, notificationsAmqpUrl].flatMap((url) => (url ? nameIn(url) : [])));
-  return (url: string) => ours.size === 1 || !ours.has(nameIn(url)) || trustedPublishers.includes(nameIn(url));
+  const namesIn = (...urls: (string | undefined)[]) => urls.flatMap((url) => (url ? nameIn(url) : []));
+  const ours = namesIn(gatewayAmqpUrl, usersAmqpUrl, notificationsAmqpUrl);
+  const own = namesIn(usersAmqpUrl ?? amqpUrl, notificationsAmqpUrl ?? amqpUrl);
+  return (url: string) => {
+    const name = nameIn(url);
+    return !ours.includes(name) || trustedPublishers.includes(name) || own.every((one) => one === name);
+  };
 }
 
 async function examineDatabase(config: DoctorConfig): Promise<Findings> {

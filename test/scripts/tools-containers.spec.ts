@@ -17,6 +17,7 @@ interface ComposeService {
   environment: Record<string, string>;
   mem_limit: string;
   networks: string[];
+  profiles?: string[];
 }
 
 const podForTools = (overlay: string) =>
@@ -45,6 +46,8 @@ describe('the container for tools of compose', () => {
     expect(tools).toMatchObject({ image, environment, networks });
     expect([tools.depends_on, tools.build]).toEqual([undefined, undefined]);
   });
+
+  it('does not start with the system, which would wait for it', () => expect(tools.profiles).toEqual(['tools']));
 });
 
 /** @param memory as Kubernetes writes it, or compose */

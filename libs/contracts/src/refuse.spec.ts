@@ -142,4 +142,12 @@ describe('a rule over several fields', () => {
   ])('of %p ignores other unknown fields', (type, value) => {
     expect(problemOf(type, value)).toBeUndefined();
   });
+
+  it('of an update compares a bounded number of names', () => {
+    const unknown = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`x${n}`, 0]));
+    const withUnknown = (length: number) => Array.from({ length }, (_, n) => ({ id: `n${n}`, ...unknown }));
+    const misspelt = { id: 'last', read: true };
+    expect(problemOf(UpdateNotificationsRequest, each(...withUnknown(90), misspelt))).toBeDefined();
+    expect(problemOf(UpdateNotificationsRequest, each(...withUnknown(100), misspelt))).toBeUndefined();
+  });
 });

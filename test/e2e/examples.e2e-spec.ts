@@ -278,6 +278,16 @@ describe('the examples', () => {
     // Types of Node do not pass this option.
     const exact = ['--exactOptionalPropertyTypes', '--skipLibCheck'];
     expect(await compile(directory, 'exact.ts', call + undefinedFields, exact)).toBe('');
+    const wider = `import { CollaborationClient } from '@collaboration-backend/client';
+      const client = new CollaborationClient({ url: 'amqp://localhost', name: 'x' });
+      const { ID: id } = process.env;
+      await client.call('users.delete.v1', { organizationId: 'a', userIds: ['u'], documentId: id });
+      await client.call('users.erase.v1', { userIds: ['u'], organizationIds: id ? [id] : undefined });
+      await client.call('documents.set.v1', { organizationId: 'a', documentId: 'd', folderId: id });
+      await client.call('notifications.delete.v1', { organizationId: 'a', documentId: 'd', locationId: id });
+      await client.call('notifications.delete.v1', { organizationId: 'a', documentId: 'd', pageToken: id });`;
+    const refused = await compile(directory, 'wider.ts', wider, exact);
+    expect(refused.match(/wider\.ts\(\d/g)).toEqual(['wider.ts(4', 'wider.ts(5', 'wider.ts(6', 'wider.ts(7']);
   });
 });
 

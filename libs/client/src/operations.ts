@@ -12,22 +12,22 @@ import type { FilteredRequest } from './get-notifications';
 import type { DeleteNotificationsRequest, DeleteNotificationsResult } from '@app/contracts/notifications.delete';
 import type { UpdateNotificationsRequest, UpdateNotificationsResult } from '@app/contracts/notifications.update';
 import type { InboxRequest, InboxResult } from '@app/contracts/notifications.inbox';
-import type { Sent } from './sent';
+import type { Sent, SentWhole } from './sent';
 
 /** Commands by their routing keys: they change something, and may be published without waiting. */
 export interface Commands {
   /** Adds users to an organization, a folder or a document. */
   'users.add.v1': { request: Sent<AddUsersRequest>; result: AddUsersResult };
   /** Removes users from a document, a folder, or an organization with all its folders and documents. */
-  'users.delete.v1': { request: Sent<DeleteUsersRequest>; result: DeleteUsersResult };
+  'users.delete.v1': { request: SentWhole<DeleteUsersRequest>; result: DeleteUsersResult };
   /** Erases the data of users: details, memberships and read state. */
-  'users.erase.v1': { request: Sent<EraseUsersRequest>; result: EraseUsersResult };
+  'users.erase.v1': { request: SentWhole<EraseUsersRequest>; result: EraseUsersResult };
   /** Sets the folder and the access type of a document. */
-  'documents.set.v1': { request: Sent<SetDocumentRequest>; result: SetDocumentResult };
+  'documents.set.v1': { request: SentWhole<SetDocumentRequest>; result: SetDocumentResult };
   /** Stores one notification and its recipients. */
   'notifications.add.v1': { request: Sent<AddNotificationRequest>; result: AddNotificationResult };
   /** Deletes notifications for all their users. */
-  'notifications.delete.v1': { request: Sent<DeleteNotificationsRequest>; result: DeleteNotificationsResult };
+  'notifications.delete.v1': { request: SentWhole<DeleteNotificationsRequest>; result: DeleteNotificationsResult };
   /** Marks notifications as read or unread: either single ones for some users (`notifications`), or everything that one user is shown up to a time (`userId` and `readUpTo`). */
   'notifications.update.v1': { request: Sent<UpdateNotificationsRequest>; result: UpdateNotificationsResult };
 }

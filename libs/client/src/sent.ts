@@ -4,3 +4,6 @@ export type Sent<Body> = Body extends readonly (infer Entry)[]
   : Body extends object
     ? { [Field in keyof Body]: Sent<Body[Field]> | (object extends Pick<Body, Field> ? undefined : never) }
     : Body;
+
+/** A body of a command that deletes or changes more without a field. An undefined one is not sent, so only a page token may be undefined. */
+export type SentWhole<Body> = Omit<Body, 'pageToken'> & Sent<Pick<Body, Extract<keyof Body, 'pageToken'>>>;

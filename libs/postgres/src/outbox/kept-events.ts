@@ -1,7 +1,7 @@
 import { waitAfter } from '@app/runtime/wait-after';
 
-/** With more than that they come back among the others, too. */
-const MOST = 10_000;
+/** With more than that they come back among the others, and do not wait. EventPublisher holds 10,000: each further one is lost at its first refusal. */
+const MOST = 5000;
 
 /** Events of the outbox that must be published again, by `seq`. The relay skips them for a while, so that they do not block other events. */
 export class KeptEvents {
@@ -28,7 +28,7 @@ export class KeptEvents {
   }
 
   /**
-   * To be called after each batch. Events come back when no others are left, and not all at once: whatever is new goes first.
+   * To be called after each batch. Events come back when no others are left, or when too many are kept, and not all at once: what is new finds room.
    *
    * @param more whether there may be others
    * @param most most events that come back
@@ -36,9 +36,9 @@ export class KeptEvents {
    */
   comeBack(more: boolean, most: number): boolean {
     if (more && this.seqs.size <= MOST) return false;
-    const back = this.all.slice(0, Math.min(this.due, most));
+    const back = this.all.slice(0, more ? most : Math.min(this.due, most));
     for (const seq of back) this.seqs.delete(seq);
-    this.due -= back.length;
+    this.due = Math.max(0, this.due - back.length);
     if (back.length > 0) return true;
     if (this.seqs.size === 0) this.rounds = 0;
     else if (!this.timer) this.wait();

@@ -97,6 +97,19 @@ describe(OutboxRelay.name, () => {
     expect({ taken, published }).toEqual({ taken: 2, published: ['a'] });
   });
 
+  it('goes on in another way after a batch in turns that has failed', async () => {
+    await write(...numbered(600));
+    const relay = new OutboxRelay(dataSource, {
+      // As when the statement takes too long: it reads many more rows.
+      take: (client, limits, without) =>
+        limits.turnsAmong ? Promise.reject(new Error('statement timeout')) : take(client, limits, without),
+      publish: toList,
+    });
+    relays.push(relay);
+    relay.wake();
+    await eventually(async () => (await left()).length === 0);
+  });
+
   it('begins with events that another process has left', async () => {
     await write('left');
     relayTo(toList).start();

@@ -57,8 +57,9 @@ export class StoredEvents {
       const client = (await runner.connect()) as PoolClient;
       await client.query(BEGIN);
       try {
-        // The second one of a long table already.
+        // The second one of a long table already. It counts also when it fails: plain ones follow, which read less.
         const inTurns = this.batches % TURNS.every === 1;
+        if (inTurns) this.batches++;
         const limits = inTurns ? { ...this.limits, turnsAmong: TURNS.among } : this.limits;
         const { events, more } = await this.options.take(client, limits, this.kept.all);
         // The database has ended the transaction by now, and another process may have published them: what this one knows may be out of date.
@@ -71,7 +72,7 @@ export class StoredEvents {
         }
         // Others may have locked those whose turn it was.
         const full = more || inTurns;
-        this.batches = full ? this.batches + 1 : 0;
+        if (!inTurns) this.batches = more ? this.batches + 1 : 0;
         const back = this.kept.comeBack(full, MOST_BACK);
         return { events: events.length, full: full || back };
       } catch (error) {

@@ -178,7 +178,7 @@ export const NEIGHBOUR_MUTANTS = [
     edits: [
       [
         'libs/postgres/src/outbox/stored-events.ts',
-        'if (again && again.size > 0) await this.keep(client, events, again);',
+        'if (again && again.size > 0) await this.keep(client, { events, again, dropped });',
         "if (again && again.size > 0) throw new Error('refused');",
       ],
     ],

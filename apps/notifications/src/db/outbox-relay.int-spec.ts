@@ -94,4 +94,12 @@ describe('a process that finds many events in the outbox', () => {
     await eventually(async () => (await left()) === 0, 4000);
     expect(batches.flat()).toHaveLength(1000 - 301 - 6);
   });
+
+  it('drops events once, whatever a listener refuses of the same batch', async () => {
+    await store('refused', 500);
+    await query(`UPDATE notifications SET document_id = '' WHERE "timestamp" < 200`);
+    start('refused');
+    await eventually(() => batches.flat().length >= 301);
+    expect(batches.length).toBeLessThan(5);
+  });
 });

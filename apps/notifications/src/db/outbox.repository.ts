@@ -118,7 +118,8 @@ export async function takeEvents(
       data: row.body ?? notificationAdded(toNotification(row), row.timestamp),
       trace: row.trace,
     }));
-  return { events, more: rows[0]?.more ?? false };
+  const dropped = rows.filter((row) => !row.is_there).map(({ seq }) => seq);
+  return { events, dropped, more: rows[0]?.more ?? false };
 }
 
 const toNotification = (row: Row): AddedNotification => ({

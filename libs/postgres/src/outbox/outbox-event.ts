@@ -30,6 +30,8 @@ export interface OutboxLimits {
 /** A batch that was taken from the table. */
 export interface TakenEvents {
   events: OutboxEvent[];
+  /** Rows of which nothing is to be published any more, by `seq`. */
+  dropped?: readonly string[];
   /** Whether there may be more. The number of events does not say: some are dropped, and a batch of large ones is small. */
   more: boolean;
 }

@@ -61,11 +61,11 @@ export class StoredEvents {
         const inTurns = this.batches % TURNS.every === 1;
         if (inTurns) this.batches++;
         const limits = inTurns ? { ...this.limits, turnsAmong: TURNS.among } : this.limits;
-        const { events, more } = await this.options.take(client, limits, this.kept.all);
+        const { events, dropped = [], more } = await this.options.take(client, limits, this.kept.all);
         // The database has ended the transaction by now, and another process may have published them: what this one knows may be out of date.
         if (performance.now() - since > EVENT_MEMORY_MS) throw new Error('the process stood still');
         const again = events.length > 0 ? await this.options.publish(events) : undefined;
-        if (again && again.size > 0) await this.keep(client, events, again);
+        if (again && again.size > 0) await this.keep(client, { events, again, dropped });
         else {
           await client.query('COMMIT');
           published.inc(events.length);
@@ -94,14 +94,18 @@ export class StoredEvents {
     this.kept.stop();
   }
 
-  /** Deletes what is published of a batch from the table, and leaves the rest out for a while. */
-  private async keep(client: PoolClient, events: readonly OutboxEvent[], again: ReadonlySet<string>): Promise<void> {
+  /** Deletes what is published or dropped of a batch from the table, and leaves the rest out for a while. */
+  private async keep(
+    client: PoolClient,
+    { events, again, dropped }: { events: readonly OutboxEvent[]; again: ReadonlySet<string>; dropped: readonly string[] },
+  ): Promise<void> {
     await client.query('ROLLBACK');
     const round = this.kept.add(events.filter(({ id }) => again.has(id)).map(({ seq }) => seq));
     if (round !== undefined) failures.inc();
     if (round === 1) this.logger.warn({ msg: 'events stay in the outbox for now', reason: 'a listener refuses them' });
     const done = events.filter(({ id }) => !again.has(id)).map(({ seq }) => seq);
-    if (done.length > 0) await client.query('DELETE FROM outbox WHERE seq = ANY ($1::bigint[])', [done]);
+    const gone = [...done, ...dropped];
+    if (gone.length > 0) await client.query('DELETE FROM outbox WHERE seq = ANY ($1::bigint[])', [gone]);
     published.inc(done.length);
   }
 }

@@ -4,9 +4,8 @@ import type { QueryRunner } from 'typeorm';
 import { NotificationAdded, NotificationAddedData } from '@app/contracts/events.notifications';
 import { validateBody } from '@app/contracts/validate';
 import type { OutboxLimits } from '@app/postgres/outbox/outbox-event';
-import { planOf, touchedBy } from '@app/testing/database/plan';
 import { InsertNotificationsRepository } from './insert-notifications.repository';
-import { TAKE, TAKE_IN_TURNS, takeEvents } from './outbox.repository';
+import { takeEvents } from './outbox.repository';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
 
 const NO_LIMITS = { events: 100, bytes: 1e6, ageMs: 0 };
@@ -218,25 +217,6 @@ it('takes events from the given age on', async () => {
   expect(await taken({ ...NO_LIMITS, ageMs: 50_000 })).toEqual(['n2']);
   expect(await taken({ ...NO_LIMITS, ageMs: 50_000 })).toEqual([]);
   expect(await taken(NO_LIMITS)).toEqual(['n1', 'n3']);
-});
-
-it('reads only the rows that it takes, even with a plan from when the table was empty', async () => {
-  await client.query(`PREPARE take AS ${TAKE.text}`);
-  await planOf(runner, `EXECUTE take (100, 1000000, '{notification.added.v1}', 5000)`);
-  await store(20_000);
-  await client.query(`UPDATE outbox SET occurred_at = occurred_at - interval '1 min'`);
-  await client.query(`INSERT INTO organizations (api_key, organization_id) SELECT 'other', n FROM generate_series(1, 20000) n`);
-  const nodes = await planOf(runner, `EXECUTE take (100, 1000000, '{notification.added.v1}', 5000)`);
-  expect(Math.max(...nodes.map(touchedBy))).toBe(100);
-});
-
-it('looks at no more rows than API keys take turns among', async () => {
-  const execute = `EXECUTE take (100, 1000000, '{notification.added.v1}', 5000, '{}', 2000)`;
-  await client.query(`PREPARE take AS ${TAKE_IN_TURNS.text}`);
-  await planOf(runner, execute);
-  await store(20_000);
-  await client.query(`UPDATE outbox SET occurred_at = occurred_at - interval '1 min'`);
-  expect(Math.max(...(await planOf(runner, execute)).map(touchedBy))).toBe(2000);
 });
 
 async function store(count: number, size = 2): Promise<void> {

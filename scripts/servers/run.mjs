@@ -100,7 +100,7 @@ const LIMITS = {
   'memory alarm on': ['set_vm_memory_high_watermark', '0.000001'],
   'memory alarm off': ['set_vm_memory_high_watermark', '0.6'],
   // As in deploy/compose/rabbitmq.conf.
-  'memory as deployed': ['set_vm_memory_high_watermark', 'absolute', '600MiB'],
+  'memory as deployed': ['set_vm_memory_high_watermark', 'absolute', '1200MiB'],
   'disk alarm on': ['set_disk_free_limit', '1000000GB'],
   'disk alarm off': ['set_disk_free_limit', '50MB'],
 };

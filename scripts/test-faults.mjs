@@ -38,7 +38,7 @@ const { parts, soakSeconds, write } = commandLine(
     notes: [
       'TIME is a number with s, m or h. FAULT_SEED in the environment makes the same choices again, as a failure prints it.',
     ],
-    examples: { '': 'everything, in a quarter of an hour', kills: 'the kills', '--soak 10m': 'ten minutes of anything' },
+    examples: { '': 'everything, in twenty minutes', kills: 'the kills', '--soak 10m': 'ten minutes of anything' },
   },
   ({ words, values }) => {
     if (values.write && (words.length > 0 || values.soak)) throw new UsageError('--write is for the full run only.');

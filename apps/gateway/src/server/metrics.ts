@@ -30,7 +30,7 @@ export const callsInFlightLimit = new Gauge({
 
 export const callsWaiting = new Gauge({
   name: 'gateway_calls_waiting',
-  help: 'Calls in flight that wait for their turn: beyond 256 queries of a kind or 192 of a key, beyond 256 KiB of heavy commands of a kind or 192 of a key, beyond 64 MiB of large pages of a kind or 48 of a key, beyond 64 queries of a kind or 8 of a key whose size nobody knows yet, beyond 32 light commands of a key and kind beside calls of others, beyond 64 calls of new keys beside keys that have been answered for long, and large bodies beyond 16 MiB, or beyond 1.5 MiB beside small calls of other keys.',
+  help: 'Calls in flight that wait for their turn, because as many of their kind or key are at work as docs/limits.md and docs/shares.md allow.',
 });
 
 export const bytesArriving = new Gauge({

@@ -1,8 +1,7 @@
 import { Registry } from 'prom-client';
 import type { Delivery } from '../src/delivery/delivery';
 import { TransportMetrics } from '../src/metrics';
-import { EventTurns } from '../src/server/event-turns';
-import { CommandTurns, QueryTurns } from '../src/server/turns';
+import { Turns } from '../src/server/turns';
 import { aDelivery } from './a-delivery';
 
 export const PLACES = 4;
@@ -12,16 +11,14 @@ export class TurnsBench {
   /** Keys in the order in which their deliveries began. */
   readonly started: string[] = [];
   private readonly running: { delivery: Delivery; end(): void }[] = [];
-  private readonly turns: CommandTurns | QueryTurns | EventTurns;
+  private readonly turns: Turns;
   private readonly registry = new Registry();
 
   constructor(
     private readonly kind: 'commands' | 'queries' | 'events',
     places = PLACES,
   ) {
-    const metrics = TransportMetrics.of(this.registry);
-    const Turns = kind === 'queries' ? QueryTurns : CommandTurns;
-    this.turns = kind === 'events' ? new EventTurns(metrics) : new Turns(metrics, places);
+    this.turns = new Turns(kind, TransportMetrics.of(this.registry), places);
   }
 
   open(): void {

@@ -18,7 +18,7 @@ const LISTENERS = 'libs/rabbitmq/src/events/event.publisher.int-spec.ts';
 export const NEIGHBOUR_MUTANTS = [
   {
     name: 'deletions of unknown cost all at once',
-    edits: [[TURNS, 'this.expected.mayTry(name) ? LIGHT : this.options.heavyBudget / 2', 'LIGHT']],
+    edits: [[TURNS, 'this.expected.mayTry(name) ? LIGHT : this.budget / 2', 'LIGHT']],
     test: [`${SERVER}/turns.spec.ts`, 'finds out by the first deletion of a tenant'],
   },
   {
@@ -88,13 +88,7 @@ export const NEIGHBOUR_MUTANTS = [
   },
   {
     name: 'events that rest beside calls',
-    edits: [
-      [
-        `${SERVER}/rabbit.server.ts`,
-        "delivery.exchange === 'events.own' ? this.eventTurns : this.commandTurns",
-        'this.commandTurns',
-      ],
-    ],
+    edits: [[`${SERVER}/rabbit.server.ts`, 'this.turns[delivery.kind]', 'this.turns.commands']],
     test: [OWN_EVENTS, 'have all of their budget beside light calls'],
   },
   {
@@ -221,8 +215,8 @@ export const NEIGHBOUR_MUTANTS = [
     edits: [
       [
         `${SERVER}/rabbit.server.ts`,
-        "if (state === 'long') this.commandTurns.open();",
-        "if (state === 'here') this.commandTurns.close();",
+        "if (state === 'long') this.turns.commands.open();",
+        "if (state === 'here') this.turns.commands.close();",
       ],
     ],
     test: ['libs/rabbitmq/test/database-away.int-spec.ts', 'a new command with a caller is refused'],

@@ -4,7 +4,7 @@ import { aDelivery } from '../../test/a-delivery';
 import type { Delivery } from '../delivery/delivery';
 import { TransportMetrics } from '../metrics';
 import { LANES, type ExchangeName } from '../topology/topology';
-import { CommandTurns, QueryTurns } from './turns';
+import { Turns } from './turns';
 
 const PATTERN = { commands: 'notifications.add.v1', queries: 'notifications.inbox.v1' };
 const HEAVY = { commands: 1024 * 1024, queries: 4 * 1024 * 1024 };
@@ -13,14 +13,13 @@ const HEAVY = { commands: 1024 * 1024, queries: 4 * 1024 * 1024 };
 class Bench {
   readonly started: string[] = [];
   private readonly running: { delivery: Delivery; end(): void }[] = [];
-  private readonly turns: CommandTurns | QueryTurns;
+  private readonly turns: Turns;
 
   constructor(
     private readonly kind: 'commands' | 'queries',
     places: number,
   ) {
-    const Turns = kind === 'commands' ? CommandTurns : QueryTurns;
-    this.turns = new Turns(TransportMetrics.of(new Registry()), places);
+    this.turns = new Turns(kind, TransportMetrics.of(new Registry()), places);
   }
 
   /** @param name of the account in a lane, of the key in the calls */

@@ -7,7 +7,7 @@ const GET = 'notifications.get.v1';
 beforeEach(() => void jest.useFakeTimers({ doNotFake: ['setImmediate'] }));
 afterEach(() => void jest.useRealTimers());
 
-describe('QueryTurns', () => {
+describe('Turns of queries', () => {
   it('reports what starts after a rest', async () => {
     const bench = new TurnsBench('queries');
     bench.enter('expensive', INBOX, 1);

@@ -3,7 +3,7 @@ import { Server, type CustomTransportStrategy, type MessageHandler } from '@nest
 import { closeQuietly } from '@app/amqp/connection/opened-channel';
 import { within } from '@app/runtime/within';
 import { decide, HOLD, type Decision, type Outcome } from '../settle/ack-policy';
-import { consumedQueues, type ConsumedQueue } from '../topology/consumed-queues';
+import { consumedQueues, type ConsumedQueue, type QueueKind } from '../topology/consumed-queues';
 import type { Part } from '../delivery/commands-of';
 import { about, Delivery } from '../delivery/delivery';
 import { readEnvelope } from '../delivery/envelope';
@@ -13,7 +13,6 @@ import { HeldDeliveries } from '../settle/held-deliveries';
 import { TransportMetrics } from '../metrics';
 import { DatabasePause, LOG_LINES, type DatabaseState } from './database-pause';
 import { DeliveryLimits } from './delivery-limits';
-import { EventTurns } from './event-turns';
 import { PublisherRights } from './publisher-rights';
 import type { RabbitServerOptions } from './rabbit-server-options';
 import { endProcess, startProcess } from '../spans';
@@ -21,11 +20,13 @@ import { QueueLengths } from './queue-lengths';
 import type { QueueConsumer } from '../delivery/queue-consumer';
 import { ServerConnections } from './server-connections';
 import { Solitude } from './solitude';
-import { CommandTurns, QueryTurns } from './turns';
+import { Turns } from './turns';
 
 type FinalDecision = Exclude<Decision, { do: 'hold' }>;
 
 const CANCEL_TIMEOUT_MS = 2000;
+/** Leaves connections to the database for commands and queries. */
+const EVENT_PLACES = 8;
 const UNEXPECTED_PAUSE_MS = 1000;
 
 /** Nest transport: consumes the service's queues. Handlers are ordinary `@MessagePattern` methods. */
@@ -35,9 +36,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   private readonly pause: DatabasePause;
   private readonly runner: HandlerRunner;
   private readonly patterns: string[] = [];
-  private readonly commandTurns: CommandTurns;
-  private readonly queryTurns: QueryTurns;
-  private readonly eventTurns: EventTurns;
+  private readonly turns: Record<QueueKind, Turns>;
   private readonly running = new Set<Promise<void>>();
   private readonly consumers = new Map<ConsumedQueue, QueueConsumer>();
   private readonly limits = new DeliveryLimits(this.consumers);
@@ -58,9 +57,11 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     const lengths = new QueueLengths(consuming, service, this.metrics);
     this.lookAtQueues = () => lengths.look();
     this.solitude = new Solitude(this.consumers, options.crashPauseMs);
-    this.commandTurns = new CommandTurns(this.metrics, prefetch.commands);
-    this.queryTurns = new QueryTurns(this.metrics, prefetch.queries);
-    this.eventTurns = new EventTurns(this.metrics);
+    this.turns = {
+      commands: new Turns('commands', this.metrics, prefetch.commands),
+      queries: new Turns('queries', this.metrics, prefetch.queries),
+      events: new Turns('events', this.metrics, EVENT_PLACES),
+    };
     const rights = publishers && new PublisherRights(publishers, consuming.username);
     this.runner = new HandlerRunner(this.messageHandlers, options, rights);
     this.pause = new DatabasePause(probe ?? (async () => undefined), (state) => this.onDatabase(state));
@@ -80,8 +81,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     }
     const { service, queues, prefetch } = this.options;
     this.metrics.beforeRead.add(this.lookAtQueues);
-    const allTurns = [this.commandTurns, this.queryTurns, this.eventTurns];
-    const onChannelEnd = () => allTurns.forEach((turns) => turns.dropForgotten());
+    const onChannelEnd = () => Object.values(this.turns).forEach((turns) => turns.dropForgotten());
     for (const queue of consumedQueues(service, queues, prefetch.commands)) {
       const onDelivery = (part: Part) => this.receive(queue, part);
       this.consumers.set(queue, this.connections.consumerOf(queue, onDelivery, onChannelEnd));
@@ -157,7 +157,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       return settle(this.decisionOn(delivery, tooLarge) as FinalDecision);
     }
     if (delivery.queue.kind !== 'queries') return settle(await this.runCommand(delivery));
-    return this.queryTurns.run(delivery, async () => settle(await this.runInTurn(delivery)));
+    return this.turns.queries.run(delivery, async () => settle(await this.runInTurn(delivery)));
   }
 
   /** @returns undefined when the delivery goes back to its queue with its channel */
@@ -169,8 +169,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       if (!(await delivery.whileKept(this.solitude.afterPause(pauseMs)))) return undefined;
     }
     if (delivery.queue.alone) return this.runAlone(delivery);
-    const turns = delivery.exchange === 'events.own' ? this.eventTurns : this.commandTurns;
-    return this.solitude.before(turns.run(delivery, () => this.runInTurn(delivery)));
+    return this.solitude.before(this.turns[delivery.kind].run(delivery, () => this.runInTurn(delivery)));
   }
 
   private async runAlone(delivery: Delivery): Promise<FinalDecision | undefined> {
@@ -223,8 +222,8 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   private onDatabase(state: DatabaseState): void {
     this.logger.warn({ msg: LOG_LINES[state] });
     // Deliveries that wait for their turn must be answered too.
-    if (state === 'long') this.commandTurns.open();
-    else this.commandTurns.close();
+    if (state === 'long') this.turns.commands.open();
+    else this.turns.commands.close();
     if (state === 'here') this.limits.resume();
     else this.solitude.waitNoLonger();
   }

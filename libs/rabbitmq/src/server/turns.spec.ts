@@ -30,7 +30,7 @@ describe('flows', () => {
   });
 });
 
-describe('CommandTurns', () => {
+describe('Turns of commands', () => {
   it('starts only commands that are answered, and not executed, while the database is away', () => {
     const bench = new TurnsBench('commands');
     bench.enter('unawaited', ADD, PLACES + 2, 100, false);

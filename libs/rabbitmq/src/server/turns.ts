@@ -5,6 +5,7 @@ import { costOfBody } from './cost-of-body';
 import { ExpectedCosts } from './expected-costs';
 import { FairSchedule } from './fair-schedule';
 import type { TransportMetrics } from '../metrics';
+import type { QueueKind } from '../topology/consumed-queues';
 import { LANES } from '../topology/topology';
 import { LIGHT, type FairScheduleOptions, type Work } from './scheduled-work';
 import { WaitingReport } from './waiting-report';
@@ -16,7 +17,7 @@ const WEIGHTS = { calls: 12 };
 const CHANGED_ROWS = 8;
 /** A command that states rows has a statement and a commit of its own: 16 at a time use all connections of a process to the database. */
 const OWN_STATEMENT = 16;
-export const COMMAND_BUDGET = 256;
+const COMMAND_BUDGET = 256;
 
 /** Queries cost 1 for each such piece of their answer; a smaller answer is light. Two pages of 4 MiB fill the budget. */
 const ANSWER_PIECE_BYTES = 64 * 1024;
@@ -38,29 +39,39 @@ export const REST = 1;
 /** `isNews`: whether deliveries that wait are heavy or light since it is known. `again`: the part that is expected of the next one, too. */
 type ActualCost = Record<'cost' | 'again', number> & { isNews: boolean };
 
-type TurnsOptions = Pick<FairScheduleOptions, 'places' | 'heavyBudget' | 'preference' | 'rest'>;
-
-/** How deliveries of a kind for which callers wait treat each other. @param most deliveries of all lanes together while calls come */
-const besideCalls = (most: number): Pick<TurnsOptions, 'preference' | 'rest'> => ({
-  preference: { share: 'calls', others: LANES, othersMost: most, forMs: CALLS_PREFERRED_MS },
-  rest: REST,
-});
+/**
+ * While calls come, lanes together run few deliveries. Events never rest: what a tenant causes would wait in one queue in front of the removals of
+ * others. Copying an event takes less than the call that causes it, and that has its turns in users.
+ */
+function besideCalls(kind: QueueKind, places: number): Pick<FairScheduleOptions, 'preference' | 'rest'> {
+  if (kind === 'events') return {};
+  const { most, part } = COMMANDS_BESIDE_CALLS;
+  const othersMost = kind === 'queries' ? QUERIES_BESIDE_CALLS : Math.max(1, Math.min(most, Math.floor(places * part)));
+  return {
+    preference: { share: 'calls', others: LANES, othersMost, forMs: CALLS_PREFERRED_MS },
+    rest: REST,
+  };
+}
 
 /** Fair schedule of the deliveries of one kind. */
-export abstract class Turns {
+export class Turns {
   private readonly schedule: FairSchedule;
   private readonly waiting: WaitingReport;
   private readonly running: { set(value: number): void };
   /** Expected cost of the next delivery, by flow and pattern. */
   private readonly expected = new ExpectedCosts();
+  private readonly budget: number;
 
+  /** @param places most deliveries that run at once */
   constructor(
-    kind: 'commands' | 'queries' | 'events',
+    private readonly kind: QueueKind,
     metrics: TransportMetrics,
-    private readonly options: TurnsOptions,
+    places: number,
   ) {
-    this.schedule = new FairSchedule({ ...options, weights: WEIGHTS, afterRest: () => this.report() });
-    metrics.deliveriesRunningLimit.set({ kind }, options.places);
+    this.budget = kind === 'queries' ? QUERY_BUDGET : COMMAND_BUDGET;
+    const options = { places, heavyBudget: this.budget, weights: WEIGHTS, ...besideCalls(kind, places) };
+    this.schedule = new FairSchedule({ ...options, afterRest: () => this.report() });
+    metrics.deliveriesRunningLimit.set({ kind }, places);
     this.waiting = new WaitingReport(kind, this.schedule, metrics);
     this.running = metrics.deliveriesRunning.labels(kind);
   }
@@ -81,7 +92,7 @@ export abstract class Turns {
         flow: flowOf(delivery),
         owner: ownerOf(delivery),
         costNow: (isBesideLight) => this.costBefore(delivery, isBesideLight),
-        givesWay: () => this.givesWay(delivery),
+        givesWay: () => changesRows(delivery),
         isOnlyAnswered: delivery.mayBeRefused,
         start: () => {
           isTried = this.isExpected(delivery) && this.expected.try(name);
@@ -115,25 +126,54 @@ export abstract class Turns {
   }
 
   /** Whether only the latest deliveries of its flow and pattern say what it may cost. */
-  protected abstract isExpected(delivery: Delivery): boolean;
+  private isExpected(delivery: Delivery): boolean {
+    return this.kind === 'queries' || changesRows(delivery);
+  }
+
   /** @param isBesideLight whether others have light work */
-  protected abstract costBefore(delivery: Delivery, isBesideLight: boolean): number;
-  protected abstract givesWay(delivery: Delivery): boolean;
+  private costBefore(delivery: Delivery, isBesideLight: boolean): number {
+    const cost = this.kind === 'queries' ? LIGHT : costOfBody(delivery);
+    return this.isExpected(delivery) ? Math.max(cost, this.costExpected(delivery, isBesideLight)) : cost;
+  }
+
   /** @returns undefined: the expected cost */
-  protected abstract costAfter(delivery: Delivery): ActualCost | undefined;
+  private costAfter(delivery: Delivery): ActualCost | undefined {
+    return this.kind === 'queries' ? this.costOfQuery(delivery) : this.costOfCommand(delivery);
+  }
+
+  private costOfCommand(delivery: Delivery): ActualCost | undefined {
+    const { context, cancelledAfterMs } = delivery;
+    const least = Math.max(costOfBody(delivery), OWN_STATEMENT);
+    // Additions of several tenants share a statement.
+    if (cancelledAfterMs !== undefined && this.isExpected(delivery))
+      return this.expect(delivery, Math.max(least, cancelledAfterMs / CANCELLED_MS));
+    if (context.rows === undefined) return undefined;
+    return this.expect(delivery, Math.max(least, context.rows / CHANGED_ROWS));
+  }
+
+  private costOfQuery(delivery: Delivery): ActualCost | undefined {
+    const { replyBytes, context, cancelledAfterMs } = delivery;
+    if (cancelledAfterMs !== undefined) return this.expect(delivery, Math.max(LIGHT, cancelledAfterMs / CANCELLED_MS));
+    const { rows = 0, oneTimeRows = 0 } = context;
+    const costOf = (looked: number) => Math.max(LIGHT, (replyBytes ?? 0) / ANSWER_PIECE_BYTES, looked / ROWS_LOOKED_AT);
+    const cost = costOf(rows);
+    // One that had expired, or that failed before it looked at such rows, says nothing about the next one.
+    if (replyBytes === undefined && rows === oneTimeRows) return rows > 0 ? { cost, isNews: false, again: LIGHT } : undefined;
+    return { ...this.expect(delivery, costOf(rows - oneTimeRows)), cost };
+  }
 
   /**
    * The cost of the latest deliveries of its flow and pattern. The first delivery finds out what the others cost, and these wait for it like the
    * most expensive ones. A flow that tenants share must not stay heavy because of one of them.
    */
-  protected costExpected(delivery: Delivery, isBesideLight: boolean): number {
+  private costExpected(delivery: Delivery, isBesideLight: boolean): number {
     const name = expectationOf(delivery);
     const expected = isBesideLight && isOfOne(delivery) ? this.expected.largest(name) : this.expected.recent(name);
-    return expected ?? (this.expected.mayTry(name) ? LIGHT : this.options.heavyBudget / 2);
+    return expected ?? (this.expected.mayTry(name) ? LIGHT : this.budget / 2);
   }
 
   /** @param cost is now expected of the next one */
-  protected expect(delivery: Delivery, cost: number): ActualCost {
+  private expect(delivery: Delivery, cost: number): ActualCost {
     return { cost, isNews: this.expected.add(expectationOf(delivery), cost), again: cost };
   }
 
@@ -166,73 +206,11 @@ function ownerOf({ exchange, context: { userId, apiKey } }: Delivery): string | 
   return apiKey === '' ? undefined : `key ${apiKey}`;
 }
 
-/** Nothing is looked up for the other patterns. */
 const CHANGING_ROWS: ReadonlySet<string> = new Set(
   ALL_MESSAGES.filter(({ changesRows }) => changesRows).map(({ pattern }) => pattern),
 );
 
-export class CommandTurns extends Turns {
-  constructor(metrics: TransportMetrics, places: number) {
-    const { most, part } = COMMANDS_BESIDE_CALLS;
-    super('commands', metrics, {
-      places,
-      heavyBudget: COMMAND_BUDGET,
-      ...besideCalls(Math.max(1, Math.min(most, Math.floor(places * part)))),
-    });
-  }
-
-  protected isExpected({ context }: Delivery): boolean {
-    return CHANGING_ROWS.has(context.pattern);
-  }
-
-  protected costBefore(delivery: Delivery, isBesideLight: boolean): number {
-    const cost = costOfBody(delivery);
-    return this.isExpected(delivery) ? Math.max(cost, this.costExpected(delivery, isBesideLight)) : cost;
-  }
-
-  /** A deletion of a thousand rows is one long statement. Large bodies are written in batches, as fast as a tenant sends them. */
-  protected givesWay(delivery: Delivery): boolean {
-    return this.isExpected(delivery);
-  }
-
-  protected costAfter(delivery: Delivery): ActualCost | undefined {
-    const { context, cancelledAfterMs } = delivery;
-    const least = Math.max(costOfBody(delivery), OWN_STATEMENT);
-    // Additions of several tenants share a statement.
-    if (cancelledAfterMs !== undefined && this.isExpected(delivery))
-      return this.expect(delivery, Math.max(least, cancelledAfterMs / CANCELLED_MS));
-    if (context.rows === undefined) return undefined;
-    return this.expect(delivery, Math.max(least, context.rows / CHANGED_ROWS));
-  }
-}
-
-export class QueryTurns extends Turns {
-  constructor(metrics: TransportMetrics, places: number) {
-    super('queries', metrics, { places, heavyBudget: QUERY_BUDGET, ...besideCalls(QUERIES_BESIDE_CALLS) });
-  }
-
-  protected isExpected(): boolean {
-    return true;
-  }
-
-  protected costBefore(delivery: Delivery, isBesideLight: boolean): number {
-    return this.costExpected(delivery, isBesideLight);
-  }
-
-  protected givesWay(): boolean {
-    return false;
-  }
-
-  protected costAfter(delivery: Delivery): ActualCost | undefined {
-    const { replyBytes, context, cancelledAfterMs } = delivery;
-    if (cancelledAfterMs !== undefined) return this.expect(delivery, Math.max(LIGHT, cancelledAfterMs / CANCELLED_MS));
-    const { rows = 0, oneTimeRows = 0 } = context;
-    const costOf = (looked: number) => Math.max(LIGHT, (replyBytes ?? 0) / ANSWER_PIECE_BYTES, looked / ROWS_LOOKED_AT);
-    const cost = costOf(rows);
-    // One that had expired, or that failed before it looked at such rows, says nothing about the next one.
-    if (replyBytes === undefined && rows === oneTimeRows) return rows > 0 ? { cost, isNews: false, again: LIGHT } : undefined;
-    return { ...this.expect(delivery, costOf(rows - oneTimeRows)), cost };
-  }
-}
+/** A deletion of a thousand rows is one long statement, whatever its body. Large bodies are written in batches, as fast as a tenant sends them. */
+const changesRows = ({ context }: Delivery): boolean => CHANGING_ROWS.has(context.pattern);
 
 const expectationOf = (delivery: Delivery): string => `${delivery.context.pattern} ${delivery.exchange} ${flowOf(delivery)}`;

@@ -16,7 +16,7 @@ export class ScheduleBench {
         flow,
         owner: flow,
         costNow: () => cost,
-        givesWay: () => givesWay,
+        givesWay,
         isOnlyAnswered: this.isOnlyAnswered,
         start: () => {
           this.started.push(flow);

@@ -83,7 +83,7 @@ export const NEIGHBOUR_MUTANTS = [
   },
   {
     name: 'heavy work that does not rest',
-    edits: [[TURNS, '  rest: REST,\n', '']],
+    edits: [[TURNS, '    rests: true,\n', '']],
     test: [`${SERVER}/query-turns.spec.ts`, 'does not halve'],
   },
   {

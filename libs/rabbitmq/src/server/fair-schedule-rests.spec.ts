@@ -6,7 +6,7 @@ describe('FairSchedule, beside light work of other flows', () => {
   afterEach(() => void jest.useRealTimers());
 
   it('gives heavy work half of the budget, and its room back only after a rest as long as it has run', () => {
-    const one = bench(10, 100, { rest: 1 });
+    const one = bench(10, 100, { rests: true });
     one.enter('calls', 'light');
     one.enter('calls', 'heavy', 50, 3);
     one.finish();
@@ -22,7 +22,7 @@ describe('FairSchedule, beside light work of other flows', () => {
   });
 
   it('lets work rest that was found to be heavy', () => {
-    const one = bench(10, 100, { rest: 1 });
+    const one = bench(10, 100, { rests: true });
     one.enter('calls', 'light');
     one.enter('calls', 'heavy', 1);
     one.finish();
@@ -35,7 +35,7 @@ describe('FairSchedule, beside light work of other flows', () => {
   });
 
   it('lets heavy work of one flow, or of several, use everything when no light work of others comes', () => {
-    const one = bench(10, 100, { rest: 1 });
+    const one = bench(10, 100, { rests: true });
     one.enter('calls', 'both', 1);
     one.enter('calls', 'both', 50, 2);
     one.finish();
@@ -51,7 +51,7 @@ describe('FairSchedule, beside light work of other flows', () => {
   });
 
   it('lets large work rest beside light work of its own flow, to which it gives way while that comes', () => {
-    const one = bench(10, 100, { rest: 1 });
+    const one = bench(10, 100, { rests: true });
     /** Pieces of the cost that run at once, and then those that start without a rest. */
     const atWork = (cost: number, givesWay: boolean) => {
       const before = one.count('both');
@@ -82,7 +82,7 @@ describe('FairSchedule, beside light work of other flows', () => {
   });
 
   it('takes no first piece of heavy work for light work of the flow', () => {
-    const one = bench(10, 100, { rest: 1 });
+    const one = bench(10, 100, { rests: true });
     one.enter('calls', 'heavy', 1, 1, true);
     jest.advanceTimersByTime(10);
     one.finish(1, 50);
@@ -91,7 +91,7 @@ describe('FairSchedule, beside light work of other flows', () => {
   });
 
   it('gives one flow half of the places, until the light work has stopped', () => {
-    const one = bench(10, 100, { rest: 1 });
+    const one = bench(10, 100, { rests: true });
     one.enter('calls', 'busy', 1, 14);
     one.enter('calls', 'light');
     expect(one.count('busy')).toBe(10);
@@ -105,7 +105,7 @@ describe('FairSchedule, beside light work of other flows', () => {
   });
 
   it('gives a flow the other places when the light work has stopped, also while all of its work hangs', () => {
-    const one = bench(10, 100, { rest: 1 });
+    const one = bench(10, 100, { rests: true });
     one.enter('calls', 'light');
     one.enter('calls', 'busy', 1, 14);
     expect(one.count('busy')).toBe(5);
@@ -114,7 +114,7 @@ describe('FairSchedule, beside light work of other flows', () => {
   });
 
   it('lets no flow that has half of the places stop heavy work of others', () => {
-    const one = bench(10, 100, { rest: 1 });
+    const one = bench(10, 100, { rests: true });
     one.enter('calls', 'busy', 1, 14);
     one.enter('calls', 'light');
     one.finish(6);
@@ -124,7 +124,7 @@ describe('FairSchedule, beside light work of other flows', () => {
   });
 
   it('knows what a flow has at work when it has forgotten the flows without work', () => {
-    const one = bench(4, 100, { rest: 1 });
+    const one = bench(4, 100, { rests: true });
     one.enter('calls', 'light');
     one.enter('calls', 'busy', 1, 2);
     one.finish();
@@ -137,11 +137,11 @@ describe('FairSchedule, beside light work of other flows', () => {
   });
 
   it('lets light work pass work of its flow that has become heavy while it waited', () => {
-    const one = bench(3, 100, { rest: 1 });
+    const one = bench(3, 100, { rests: true });
     const started: string[] = [];
     const enter = (name: string, flow: string, costNow: Work['costNow']) => {
       const names = { share: 'calls', flow, owner: flow, isOnlyAnswered: false };
-      const work: Work = { ...names, costNow, givesWay: () => false, start: () => void started.push(name) };
+      const work: Work = { ...names, costNow, givesWay: false, start: () => void started.push(name) };
       one.schedule.enter(work);
       return work;
     };
@@ -153,7 +153,7 @@ describe('FairSchedule, beside light work of other flows', () => {
   });
 
   it('lets hung work rest for a second', () => {
-    const one = bench(10, 100, { rest: 1 });
+    const one = bench(10, 100, { rests: true });
     one.enter('calls', 'heavy', 50, 2);
     jest.advanceTimersByTime(60_000);
     one.enter('calls', 'light');
@@ -164,7 +164,7 @@ describe('FairSchedule, beside light work of other flows', () => {
   });
 
   it('keeps the room for the higher cost, when the work was expected to be heavier than it was', () => {
-    const one = bench(10, 100, { rest: 1 });
+    const one = bench(10, 100, { rests: true });
     one.enter('calls', 'heavy', 50);
     one.enter('calls', 'light');
     jest.advanceTimersByTime(100);
@@ -176,7 +176,7 @@ describe('FairSchedule, beside light work of other flows', () => {
   });
 
   it('protects light work that comes all the time, not only after the first of it', () => {
-    const one = bench(10, 100, { rest: 1 });
+    const one = bench(10, 100, { rests: true });
     for (let time = 0; time < 3; time++) {
       one.enter('calls', 'light');
       jest.advanceTimersByTime(600);
@@ -186,7 +186,7 @@ describe('FairSchedule, beside light work of other flows', () => {
   });
 
   it('has room for a piece of half of the budget, whatever fractions the costs before had', () => {
-    const one = bench(10, 128, { rest: 1 });
+    const one = bench(10, 128, { rests: true });
     for (const cost of [1.496, 21.764, 42.556]) one.enter('calls', 'heavy', cost);
     one.finish(3);
     one.enter('calls', 'light');
@@ -206,7 +206,7 @@ describe('FairSchedule, beside light work of other flows', () => {
 
   it('lets the others rest as well while work of the preferred share comes', () => {
     const preference = { share: 'calls', others: ['lane'], othersMost: 2, forMs: 1000 };
-    const one = bench(10, 100, { preference, rest: 1 });
+    const one = bench(10, 100, { preference, rests: true });
     one.enter('calls', 'key');
     one.enter('lane', 'direct', 1, 5);
     expect(one.count('direct')).toBe(2);
@@ -222,7 +222,7 @@ describe('FairSchedule, beside light work of other flows', () => {
 
   it('lets the others rest for a least time, and only while work of the preferred share comes', () => {
     const preference = { share: 'calls', others: ['lane'], othersMost: 1, forMs: 1000, leastRestMs: 20 };
-    const one = bench(10, 100, { preference, rest: 1 });
+    const one = bench(10, 100, { preference, rests: true });
     one.enter('calls', 'key');
     one.finish();
     one.enter('lane', 'direct', 1, 10);

@@ -103,7 +103,7 @@ describe('FairSchedule', () => {
     const started: string[] = [];
     const enter = (name: string) => {
       const names = { share: 'calls', flow: name, owner: name, isOnlyAnswered: false };
-      const work: Work = { ...names, costNow: () => cost, givesWay: () => false, start: () => void started.push(name) };
+      const work: Work = { ...names, costNow: () => cost, givesWay: false, start: () => void started.push(name) };
       one.schedule.enter(work);
       return work;
     };
@@ -122,7 +122,7 @@ describe('FairSchedule', () => {
       one.schedule.enter({
         ...{ share: 'calls', flow: 'one', owner: 'one', isOnlyAnswered: false },
         costNow: () => cost,
-        givesWay: () => false,
+        givesWay: false,
         start: () => void events.push(`${name} starts`),
         dropIfOver: () => {
           if (isOver && name !== 'kept') events.push(`${name} is dropped`);

@@ -23,15 +23,16 @@ const MAX_FLOWS = 10_000;
 export class FairSchedule {
   private readonly shares = new Map<string, Share>();
   private now = 0;
-  private waitingWork = 0;
-  private runningWork = 0;
+  /** Pieces of work that wait for their turn, that have started and not ended, and that have ended and keep their room. */
+  waiting = 0;
+  running = 0;
+  resting = 0;
   /** Of the shares that leave room for the preferred one: running pieces, and running heavy ones. */
   private others = 0;
   private heavyOthers = 0;
   /** When work of the preferred share came, in milliseconds of `performance.now()`. */
   private preferredAt = -Infinity;
   private opened = false;
-  private restingWork = 0;
   private looking?: NodeJS.Timeout;
   private readonly heavy: HeavyBudget;
   private readonly lightWork = new LightWork();
@@ -49,12 +50,12 @@ export class FairSchedule {
     const cost = this.costOf(work);
     if (this.opened && work.isOnlyAnswered) return this.begin(share, flow, work, cost);
     // Waiting light work has no place or may not start, and then neither may this: it passes heavy work only.
-    const isNext = this.waitingWork === 0 || cost <= LIGHT;
+    const isNext = this.waiting === 0 || cost <= LIGHT;
     const mayStart = this.mayStart(share, cost) && !this.isCapped(work, flow);
     const room = isNext && mayStart ? this.roomFor(work, flow, cost) : undefined;
     if (room) return this.begin(share, flow, work, cost, room);
     wait(share, flow, work, cost);
-    this.waitingWork++;
+    this.waiting++;
     this.startWaiting();
   }
 
@@ -74,7 +75,7 @@ export class FairSchedule {
     share.paidUntil += owed / share.weight;
     flow.paidUntil += owed;
     if (share.flows.size > MAX_FLOWS) forgetIdle(share);
-    this.runningWork--;
+    this.running--;
     this.keepRoom(started, -1);
     const restMs = this.restAfter(work, started, known);
     if (known <= LIGHT) flow.lightAt = performance.now();
@@ -85,7 +86,7 @@ export class FairSchedule {
     if (!keepsPlace) flow.running--;
     if (restMs > 0) this.rest(resting, restMs, keepsPlace);
     if (isNews) sortAgain(flow, this.costOf);
-    if (this.waitingWork > 0) this.startWaiting();
+    if (this.waiting > 0) this.startWaiting();
   }
 
   /** Starts waiting work that is only answered at once, and new such work too until {@link close}. Other work keeps waiting for its turn. */
@@ -102,22 +103,7 @@ export class FairSchedule {
   /** Drops the waiting work that is over, and starts heavy work that fits and has waited behind it. */
   dropOver(): void {
     this.takeOut((work) => work.dropIfOver?.() ?? false);
-    if (this.waitingWork > 0) this.startWaiting();
-  }
-
-  /** Number of pieces of work that have started and not ended. */
-  get running(): number {
-    return this.runningWork;
-  }
-
-  /** Number of pieces of work that wait for their turn. */
-  get waiting(): number {
-    return this.waitingWork;
-  }
-
-  /** Number of pieces of work that have ended and keep their room. */
-  get resting(): number {
-    return this.restingWork;
+    if (this.waiting > 0) this.startWaiting();
   }
 
   /** The flows with the most waiting work, for the log. It scans all flows: do not call it often. */
@@ -127,39 +113,39 @@ export class FairSchedule {
 
   /** Milliseconds for which the room of work that has just ended stays unused. @param known its actual cost */
   private restAfter(work: Work, { share, flow, cost, at }: Started, known: number): number {
-    const { rest = 0, preference } = this.options;
+    const { rests, preference } = this.options;
     const now = performance.now();
     const besidePreferred = share.isOther && this.isPreferredBusy(now);
-    if (rest === 0 || !(besidePreferred || this.isBesideLight(work, flow, Math.max(cost, known), now))) return 0;
-    return Math.min(MOST_REST_MS, Math.max((besidePreferred && preference?.leastRestMs) || 0, rest * (now - at)));
+    if (!rests || !(besidePreferred || this.isBesideLight(work, flow, Math.max(cost, known), now))) return 0;
+    return Math.min(MOST_REST_MS, Math.max((besidePreferred && preference?.leastRestMs) || 0, now - at));
   }
 
   private rest(resting: Started, ms: number, keepsPlace: boolean): void {
     this.keepRoom(resting, 1);
-    this.restingWork++;
+    this.resting++;
     setTimeout(() => {
       if (keepsPlace) resting.flow.running--;
       this.keepRoom(resting, -1);
-      this.restingWork--;
-      if (this.waitingWork > 0) this.startWaiting();
+      this.resting--;
+      if (this.waiting > 0) this.startWaiting();
       this.options.afterRest?.();
     }, ms).unref();
   }
 
   private takeOut(isWanted: (work: Work) => boolean): ReturnType<typeof takeOut> {
     const taken = takeOut(this.shares.values(), isWanted);
-    this.waitingWork -= taken.length;
+    this.waiting -= taken.length;
     return taken;
   }
 
   private startWaiting(): void {
     for (let next = this.next(); next; next = this.next()) {
       const { share, flow, queue, cost, room } = next;
-      this.waitingWork--;
+      this.waiting--;
       this.begin(share, flow, takeFirst(share, flow, queue), cost, room);
     }
     // Limits that count beside light work or calls of others end with time, also while all running work hangs.
-    if (this.waitingWork === 0 || this.running >= this.options.places) return;
+    if (this.waiting === 0 || this.running >= this.options.places) return;
     this.looking ??= setTimeout(() => {
       this.looking = undefined;
       this.startWaiting();
@@ -169,7 +155,7 @@ export class FairSchedule {
 
   /** The first of the queue whose turn it is and that fits. Work that does not fit keeps its turn: no other heavy work takes the shared room. */
   private next(): { share: Share; flow: Flow; queue: Work[]; cost: number; room: Room } | undefined {
-    if (this.waitingWork === 0 || this.running >= this.options.places) return undefined;
+    if (this.waiting === 0 || this.running >= this.options.places) return undefined;
     let isTurnKept = false;
     for (const share of inOrder([...this.shares.values()].filter(({ waiting }) => waiting.size > 0))) {
       for (const flow of inOrder(share.waiting)) {
@@ -197,7 +183,7 @@ export class FairSchedule {
     flow.paidUntil = share.now + cost;
     work.started = { share, flow, cost, room, at: performance.now() };
     if (cost <= LIGHT) this.lightWork.started(work.owner, work.started.at);
-    this.runningWork++;
+    this.running++;
     flow.running++;
     this.keepRoom(work.started, 1);
     work.start();
@@ -229,14 +215,14 @@ export class FairSchedule {
 
   /** Whether its flow has all that one may have beside light work of others. Light work that waits for a lock would take all places. */
   private isCapped({ owner }: Work, { running }: Flow): boolean {
-    const { places, rest } = this.options;
-    return rest !== undefined && running >= places / 2 && this.lightWork.isBeside(owner, performance.now());
+    const { places, rests } = this.options;
+    return rests === true && running >= places / 2 && this.lightWork.isBeside(owner, performance.now());
   }
 
   private roomFor(work: Work, flow: Flow, cost: number, isTurnKept = false): Room | undefined {
-    const { places, rest } = this.options;
+    const { places, rests } = this.options;
     if (this.running >= places) return undefined;
-    const isHalved = rest !== undefined && this.isBesideLight(work, flow, cost, performance.now());
+    const isHalved = rests && this.isBesideLight(work, flow, cost, performance.now());
     const room = this.heavy.roomFor(cost, isTurnKept ? 'nothing' : isHalved ? 'half' : 'all');
     return room === 'small' && flow.sharing > 0 ? undefined : room;
   }
@@ -244,7 +230,7 @@ export class FairSchedule {
   /** Whether the work is heavy, and light work that is protected from it came just before. */
   private isBesideLight(work: Work, flow: Flow, cost: number, now: number): boolean {
     if (cost <= LIGHT) return false;
-    const isBesideOwn = cost >= this.heavy.half && now - flow.lightAt <= OWN_LIGHT_MS && work.givesWay();
+    const isBesideOwn = cost >= this.heavy.half && now - flow.lightAt <= OWN_LIGHT_MS && work.givesWay;
     return isBesideOwn || this.lightWork.isBeside(work.owner, now);
   }
 }

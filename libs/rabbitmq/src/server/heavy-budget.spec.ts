@@ -5,7 +5,7 @@ describe('FairSchedule, small heavy work beside large work of other flows', () =
   afterEach(() => void jest.useRealTimers());
 
   it('lets small heavy work start beside the large work of another flow, and beside its rest', () => {
-    const one = bench(10, 128, { rest: 1 });
+    const one = bench(10, 128, { rests: true });
     one.enter('calls', 'light');
     one.enter('calls', 'large', 64);
     one.enter('calls', 'large', 64);
@@ -22,7 +22,7 @@ describe('FairSchedule, small heavy work beside large work of other flows', () =
   });
 
   it('gives small heavy work room for two pieces, and none of it to a flow that has shared room', () => {
-    const one = bench(10, 128, { rest: 1 });
+    const one = bench(10, 128, { rests: true });
     one.enter('calls', 'light');
     one.enter('calls', 'large', 64);
     one.enter('calls', 'large', 8);
@@ -33,7 +33,7 @@ describe('FairSchedule, small heavy work beside large work of other flows', () =
   });
 
   it('takes no shared room for small work that passes, so that the large work whose turn it is finds it', () => {
-    const one = bench(10, 128, { rest: 1 });
+    const one = bench(10, 128, { rests: true });
     one.enter('calls', 'light');
     one.enter('calls', 'large 1', 64);
     one.enter('calls', 'large 2', 64);

@@ -5,7 +5,6 @@ import { publisherOf } from '../settle/letter-quota';
 import { LANES } from '../topology/topology';
 import { FairSchedule } from './fair-schedule';
 import { LIGHT, type Work } from './scheduled-work';
-import { REST } from './turns';
 import { WaitingReport } from './waiting-report';
 
 /** Their cost is at the broker, which everybody shares: it writes each letter to a queue and a log, and confirms it. */
@@ -23,7 +22,7 @@ export class LetterTurns {
     places: Infinity,
     heavyBudget: 2 * LIGHT,
     preference: { share: 'calls', others: LANES, othersMost: AT_ONCE, forMs: Infinity, leastRestMs: LEAST_REST_MS },
-    rest: REST,
+    rests: true,
     afterRest: () => this.waiting.update(),
   });
   private readonly waiting: WaitingReport;
@@ -41,7 +40,7 @@ export class LetterTurns {
         flow: publisher,
         owner: publisher,
         costNow: () => LIGHT,
-        givesWay: () => false,
+        givesWay: false,
         isOnlyAnswered: false,
         start: () => {
           const written = write();

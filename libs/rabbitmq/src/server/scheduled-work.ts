@@ -12,8 +12,8 @@ export interface Work {
    * @param isBesideLight whether light work that is protected from it came just before
    */
   costNow(isBesideLight: boolean): number;
-  /** Whether light work of its own flow is protected from it, too, if it costs half of the budget or more. Asked before its start and after its end. */
-  givesWay(): boolean;
+  /** Whether light work of its own flow is protected from it, too, if it costs half of the budget or more. */
+  readonly givesWay: boolean;
   /** Whether it is only answered, and not executed, when it starts while the schedule is open. */
   readonly isOnlyAnswered: boolean;
   /** Starts it. Must not throw. */
@@ -79,11 +79,11 @@ export interface FairScheduleOptions {
   /** A share that others leave room for, also while it has no waiting work. */
   preference?: Preference;
   /**
-   * Heavy work beside light work that is protected from it has half of the budget, and a flow half of the places. Heavy work keeps its room after
-   * its end, for the time that it has run, times this: in the budget, and among the places of its flow if it started as light work. So does work
-   * that leaves room for the preferred share. Default: it does not, and has everything.
+   * Whether heavy work beside light work that is protected from it has half of the budget, and a flow half of the places, and leaves its room unused
+   * for as long again as it has run: in the budget, and among the places of its flow if it started as light work. So does work that leaves room for
+   * the preferred share. The rest of the machine is for the others. Default false.
    */
-  rest?: number;
+  rests?: boolean;
   /** Called after a rest: waiting work may have started, although none came or ended. */
   afterRest?: () => void;
 }

@@ -33,9 +33,6 @@ const CALLS_PREFERRED_MS = 1000;
 const COMMANDS_BESIDE_CALLS = { most: 32, part: 1 / 4 };
 const QUERIES_BESIDE_CALLS = 2;
 
-/** Heavy work, and that of lanes beside calls, leaves its room unused for as long again as it has run: the rest of the machine is for the others. */
-export const REST = 1;
-
 /** `isNews`: whether deliveries that wait are heavy or light since it is known. `again`: the part that is expected of the next one, too. */
 type ActualCost = Record<'cost' | 'again', number> & { isNews: boolean };
 
@@ -43,13 +40,13 @@ type ActualCost = Record<'cost' | 'again', number> & { isNews: boolean };
  * While calls come, lanes together run few deliveries. Events never rest: what a tenant causes would wait in one queue in front of the removals of
  * others. Copying an event takes less than the call that causes it, and that has its turns in users.
  */
-function besideCalls(kind: QueueKind, places: number): Pick<FairScheduleOptions, 'preference' | 'rest'> {
+function besideCalls(kind: QueueKind, places: number): Pick<FairScheduleOptions, 'preference' | 'rests'> {
   if (kind === 'events') return {};
   const { most, part } = COMMANDS_BESIDE_CALLS;
   const othersMost = kind === 'queries' ? QUERIES_BESIDE_CALLS : Math.max(1, Math.min(most, Math.floor(places * part)));
   return {
     preference: { share: 'calls', others: LANES, othersMost, forMs: CALLS_PREFERRED_MS },
-    rest: REST,
+    rests: true,
   };
 }
 
@@ -92,7 +89,7 @@ export class Turns {
         flow: flowOf(delivery),
         owner: ownerOf(delivery),
         costNow: (isBesideLight) => this.costBefore(delivery, isBesideLight),
-        givesWay: () => changesRows(delivery),
+        givesWay: changesRows(delivery),
         isOnlyAnswered: delivery.mayBeRefused,
         start: () => {
           isTried = this.isExpected(delivery) && this.expected.try(name);

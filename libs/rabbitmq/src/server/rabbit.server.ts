@@ -12,7 +12,6 @@ import { HandlerRunner, isEvent } from './handler-runner';
 import { HeldDeliveries } from '../settle/held-deliveries';
 import { TransportMetrics } from '../metrics';
 import { DatabasePause, LOG_LINES, type DatabaseState } from './database-pause';
-import { DeliveryLimits } from './delivery-limits';
 import { PublisherRights } from './publisher-rights';
 import type { RabbitServerOptions } from './rabbit-server-options';
 import { endProcess, startProcess } from '../spans';
@@ -39,7 +38,6 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   private readonly turns: Record<QueueKind, Turns>;
   private readonly running = new Set<Promise<void>>();
   private readonly consumers = new Map<ConsumedQueue, QueueConsumer>();
-  private readonly limits = new DeliveryLimits(this.consumers);
   private readonly held: HeldDeliveries;
   private readonly solitude: Solitude;
   private readonly lookAtQueues: () => Promise<void>;
@@ -176,7 +174,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     this.observeAge(delivery);
     for (;;) {
       // Without the database the suspect cannot be handled, and it must not block the others, which are answered meanwhile.
-      if (this.pause.active) await delivery.whileKept(this.limits.spare(delivery, this.pause.begin()));
+      if (this.pause.active) await delivery.whileKept(this.spareLimit(delivery, this.pause.begin()));
       if (delivery.isForgotten) return undefined;
       const decision = await this.solitude.run(async () => (this.pause.active ? HOLD : this.runOnce(delivery, true)));
       if (decision?.do !== 'hold') return decision;
@@ -188,7 +186,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     for (;;) {
       const isQuery = delivery.kind === 'queries';
       const mayStart =
-        isQuery || !this.pause.active || (await delivery.whileKept(this.limits.spare(delivery, this.pause.mayStart(delivery))));
+        isQuery || !this.pause.active || (await delivery.whileKept(this.spareLimit(delivery, this.pause.mayStart(delivery))));
       const decision = await this.runOnce(delivery, mayStart ?? false);
       if (decision?.do !== 'hold') return decision;
     }
@@ -209,6 +207,15 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     return decision;
   }
 
+  /**
+   * Spares the delivery limits of events and suspects in a wait for the database. The broker ends a channel whose delivery is not settled in half an
+   * hour, and that counts. So what was delivered again is not taken a third time before the database is back.
+   */
+  private spareLimit<T>({ queue, context }: Delivery, wait: Promise<T>): Promise<T> {
+    if (context.redelivered && (queue.alone || queue.kind === 'events')) void this.consumers.get(queue)?.pause('database');
+    return wait;
+  }
+
   private observeAge({ queue, age }: Delivery): void {
     if (age !== undefined) this.metrics.commandAge.observe({ queue: queue.name }, age);
   }
@@ -224,8 +231,8 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     // Deliveries that wait for their turn must be answered too.
     if (state === 'long') this.turns.commands.open();
     else this.turns.commands.close();
-    if (state === 'here') this.limits.resume();
-    else this.solitude.waitNoLonger();
+    if (state !== 'here') this.solitude.waitNoLonger();
+    else for (const consumer of this.consumers.values()) void consumer.resume('database');
   }
 
   private async drain(): Promise<void> {

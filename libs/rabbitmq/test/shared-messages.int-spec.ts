@@ -1,4 +1,4 @@
-import type { Channel, GetMessage, Options } from 'amqplib';
+import type { Channel } from 'amqplib';
 import { COMMANDS_TYPE, unpackCommands } from '@app/amqp/messages/command-format';
 import { ApiError } from '@app/contracts/error';
 import { AddUsers } from '@app/contracts/users.add';
@@ -133,32 +133,5 @@ describe('commands that share a message', () => {
     }
     expect(handled).toEqual(['a', 'b', 'c']);
     expect((await bench.channel.checkQueue(CALLS)).messageCount).toBe(0);
-  });
-
-  it('are taken apart when a service of an earlier version has made the whole message a suspect', async () => {
-    await bench.publishShared(['a', 'b']);
-    const { content, properties } = (await bench.channel.get(CALLS, { noAck: true })) as GetMessage;
-    const headers = {
-      'x-lane': 'calls',
-      'x-routing-key': AddUsers.pattern,
-      'x-origin-user': bench.account,
-      'x-correlation-id': 'all',
-    };
-    bench.channel.publish('retry', suspectQueue('users'), content, {
-      ...(properties as Options.Publish),
-      headers,
-      expiration: undefined,
-    });
-    await bench.channel.waitForConfirms();
-    let [running, most] = [0, 0];
-    bench.handlers.add = async () => {
-      most = Math.max(most, ++running);
-      await bench.channel.checkQueue(CALLS);
-      running--;
-    };
-    await bench.startServer();
-    await eventually(() => bench.replies.length === 2);
-    expect(bench.replies.map((reply) => reply.properties.correlationId as string)).toEqual(['a', 'b']);
-    expect(most).toBe(1);
   });
 });

@@ -1,6 +1,5 @@
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { COMMANDS_TYPE, unpackCommands, type PackedCommand } from '@app/amqp/messages/command-format';
-import { HEADER } from '@app/amqp/messages/headers';
 import { isChannelClosed } from '@app/amqp/connection/opened-channel';
 import type { Acks } from './delivery';
 
@@ -8,8 +7,6 @@ import type { Acks } from './delivery';
 export interface Part {
   message: ConsumeMessage;
   acks: Acks;
-  /** Whether the message has other commands, too. */
-  shared: boolean;
 }
 
 /**
@@ -17,8 +14,8 @@ export interface Part {
  * read stays one command, and is refused as such: its caller then sends each command alone.
  */
 export function commandsOf(message: ConsumeMessage, acks: Acks): Part[] {
-  const alone = { message, acks, shared: false };
-  if (message.properties.type !== COMMANDS_TYPE || !isOfOurCalls(message)) return [alone];
+  const alone = { message, acks };
+  if (message.properties.type !== COMMANDS_TYPE || message.fields.exchange !== 'calls') return [alone];
   let commands: PackedCommand[];
   try {
     commands = unpackCommands(message.content);
@@ -26,29 +23,24 @@ export function commandsOf(message: ConsumeMessage, acks: Acks): Part[] {
     return [alone];
   }
   const shared = new SharedAcks(acks, message, commands.length);
-  return commands.map((command) => ({ message: partOf(message, command), acks: shared, shared: true }));
+  return commands.map((command) => ({ message: partOf(message, command), acks: shared }));
 }
-
-/** A service of an earlier version may have put the message into the queue of the suspects. */
-const isOfOurCalls = ({ fields, properties }: ConsumeMessage): boolean =>
-  fields.exchange === 'calls' || (fields.exchange === 'retry' && properties.headers?.[HEADER.lane] === 'calls');
 
 function partOf(
   { fields, properties }: ConsumeMessage,
   { correlationId, messageId, headers, body }: PackedCommand,
 ): ConsumeMessage {
-  // The count of deliveries, and what a service has added when it published the message again.
-  const ofMessage: Record<string, unknown> = properties.headers ?? {};
   return {
     fields,
     content: body,
     properties: {
       ...properties,
       contentType: 'application/json',
-      type: ofMessage[HEADER.routingKey] ?? fields.routingKey,
+      type: fields.routingKey,
       correlationId,
       messageId,
-      headers: { ...headers, ...ofMessage, [HEADER.correlationId]: correlationId },
+      // That of the message has the count of its deliveries.
+      headers: { ...headers, ...properties.headers },
     },
   };
 }

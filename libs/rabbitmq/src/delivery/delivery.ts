@@ -58,7 +58,6 @@ export class Delivery {
     readonly message: ConsumeMessage,
     private readonly envelope: Envelope,
     private readonly acks: Acks,
-    private readonly shared = false,
   ) {
     this.mayHaveRun = envelope.context.redelivered || queue.alone === true;
   }
@@ -77,9 +76,7 @@ export class Delivery {
   get isSuspect(): boolean {
     const { fields, properties } = this.message;
     const count: unknown = properties.headers?.['x-delivery-count'];
-    if (this.kind === 'queries') return false;
-    // One among the commands of a message is not alone: as a message of its own it will be.
-    if (this.queue.alone) return this.shared;
+    if (this.kind === 'queries' || this.queue.alone) return false;
     // On a first delivery this header comes from the publisher; only the broker's value counts.
     return fields.redelivered && typeof count === 'number' && count >= SUSPECT_AFTER;
   }

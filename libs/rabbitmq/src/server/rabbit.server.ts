@@ -118,11 +118,11 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     if (part.message.fields.redelivered) this.metrics.redeliveries.inc({ queue: queue.name });
   }
 
-  private async handle(queue: ConsumedQueue, { message, acks, shared }: Part): Promise<void> {
+  private async handle(queue: ConsumedQueue, { message, acks }: Part): Promise<void> {
     const arrivedAt = performance.now();
     let delivery: Delivery | undefined;
     try {
-      delivery = new Delivery(queue, message, readEnvelope(message), acks, shared);
+      delivery = new Delivery(queue, message, readEnvelope(message), acks);
       const pattern = this.messageHandlers.has(delivery.context.pattern) ? delivery.context.pattern : 'unknown';
       delivery.context.span = startProcess(message, pattern, queue.name);
       if (await this.carryOut(delivery, pattern))

@@ -101,10 +101,7 @@ export const rows = (count: number) => (delivery: Delivery) => {
   if (delivery.context.apiKey === 'expensive') delivery.context.rows = count;
 };
 
-const answers = (bytes: number) => (delivery: Delivery) => {
-  delivery.answered();
-  delivery.encoded(bytes);
-};
+const answers = (bytes: number) => (delivery: Delivery) => void (delivery.replyBytes = bytes);
 /** Of a delivery with a small or a large answer. */
 export const small = answers(2);
 export const large = answers(4 * 1024 * 1024);

@@ -47,29 +47,31 @@ export interface Acks {
 export class Delivery {
   /** Whether a handler may have run for this message before. */
   mayHaveRun: boolean;
-  /** Size of the handler's result, in bytes; undefined without one. */
+  /** Size of the reply with the handler's result, in bytes; undefined without one. */
   replyBytes?: number = undefined;
   /** How long its handler had run when the database cancelled a statement that took too long. Waits for the database are not in it. */
   cancelledAfterMs?: number = undefined;
   private kept?: Stub = undefined;
+  readonly context: DeliveryContext;
+  readonly address: ReplyAddress | undefined;
+  readonly problem: Envelope['problem'];
+  /** Kind of its queue. An event is handled like a command without a caller that waits. */
+  readonly kind: QueueKind;
+  /** The exchange that it was first published to: `calls`, or that of a lane. */
+  readonly exchange: string;
 
   constructor(
     readonly queue: ConsumedQueue,
     readonly message: ConsumeMessage,
-    private readonly envelope: Envelope,
+    { context, address, problem, exchange = queue.exchange }: Envelope,
     private readonly acks: Acks,
   ) {
-    this.mayHaveRun = envelope.context.redelivered || queue.alone === true;
-  }
-
-  /** Kind of its queue. An event is handled like a command without a caller that waits. */
-  get kind(): QueueKind {
-    return this.queue.kind;
-  }
-
-  /** The exchange that it was first published to: `calls`, or that of a lane. */
-  get exchange(): string {
-    return this.envelope.exchange ?? this.queue.exchange;
+    this.context = context;
+    this.address = address;
+    this.problem = problem;
+    this.kind = queue.kind;
+    this.exchange = exchange;
+    this.mayHaveRun = context.redelivered || queue.alone === true;
   }
 
   /** This command may have crashed its consumers. It must be handled apart from the others. */
@@ -88,18 +90,6 @@ export class Delivery {
   get mayCrash(): boolean {
     const { awaited, redelivered } = this.context;
     return redelivered && this.kind === 'commands' && (this.queue.alone === true || !awaited);
-  }
-
-  get context(): DeliveryContext {
-    return this.envelope.context;
-  }
-
-  get address(): ReplyAddress | undefined {
-    return this.envelope.address;
-  }
-
-  get problem(): Envelope['problem'] {
-    return this.envelope.problem;
   }
 
   /** Whether a caller waits that can be told that nothing was executed. */
@@ -172,16 +162,6 @@ export class Delivery {
     const { deadline } = this.context;
     // A publisher may invent any deadline.
     return deadline === undefined ? REPLY_PATIENCE_MS : Math.min(MOST_PATIENCE_MS, deadline - Date.now());
-  }
-
-  /** The handler has returned a result. */
-  answered(): void {
-    this.replyBytes = 0;
-  }
-
-  /** Remembers the size of the reply, if it is a result. */
-  encoded(bytes: number): void {
-    if (this.replyBytes !== undefined) this.replyBytes = bytes;
   }
 
   ack(): void {

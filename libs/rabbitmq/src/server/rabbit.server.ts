@@ -199,7 +199,6 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     const outcome: Outcome = mayStart ? await this.runner.outcomeOf(delivery) : { kind: 'notStarted' };
     if (isQuery && outcome.kind === 'databaseAway' && (await this.pause.mayTryAgain(delivery, since))) return HOLD;
     const decision = this.decisionOn(delivery, outcome);
-    if (outcome.kind === 'result') delivery.answered();
     if (decision.do === 'hold') {
       delivery.mayHaveRun = true;
       void this.pause.begin();

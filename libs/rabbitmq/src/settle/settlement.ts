@@ -110,7 +110,7 @@ export class Settlement {
       case 'replyThenAck': {
         delivery.letGoOfBody();
         const encoded = this.encode(delivery, decision.reply);
-        delivery.encoded(encoded.body.length);
+        if ('result' in decision.reply) delivery.replyBytes = encoded.body.length;
         const replies = this.repliesOf(decision, delivery, encoded);
         if (decision.do === 'ackThenReply') {
           // With its place: the broker would deliver another one for each that waits here without.

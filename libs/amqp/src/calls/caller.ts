@@ -27,7 +27,7 @@ export interface CallerOptions {
   standbyExchange?: string;
   /** Whether several commands may share a message. Only services of this system read such messages, and only from exchange `calls`. */
   batches?: boolean;
-  /** One operation for each queue that is called. Each new channel publishes them once, without effect: see {@link warmUp}. */
+  /** One operation for each queue that is called. Each new channel publishes them once, without effect: see call-channels.ts. */
   warmUp?: readonly Operation[];
 }
 
@@ -66,17 +66,14 @@ export class Caller {
       this.waiting.lost();
       for (const command of this.commands.takeUnsent()) void this.waiting.add(command);
     });
-    this.waiting = new WaitingCalls(
-      this.channel,
-      (request) => this.begin(request),
-      (correlationId, error) => this.calls.reject(correlationId, error),
-    );
+    this.waiting = new WaitingCalls(this.channel, this.calls, (request) => this.begin(request));
     connection.on('state', (state) => this.onState(state === 'blocked'));
     this.publisher = new ConfirmedPublisher(this.channel);
+    const reject = (correlationId: string, error: Error) => this.calls.reject(correlationId, error);
     this.queries = new Queries(
       {
         publish: (...copy) => this.publishQuery(...copy),
-        reject: (correlationId, error) => this.calls.reject(correlationId, error),
+        reject,
         repeated: (pattern, reason) => connection.observer.repeated(pattern, reason),
         isWaiting: () => this.waiting.isAlarm,
       },
@@ -86,7 +83,7 @@ export class Caller {
     this.commands = new Commands(
       {
         publish: (commands, correlationId) => this.publishCommands(commands, correlationId),
-        reject: (correlationId, error) => this.calls.reject(correlationId, error),
+        reject,
         unread: (pattern) => connection.observer.log('warn', { msg: 'a consumer reads one command in a message only', pattern }),
       },
       options.batches ? undefined : 1,
@@ -182,21 +179,14 @@ export class Caller {
     else for (const asked of [this.commands, this.queries]) asked.restart();
   }
 
-  private isUnsent(correlationId: string): boolean {
-    return this.waiting.has(correlationId) || this.commands.isUnsent(correlationId);
-  }
-
   /** The error of a call that is given up. Nothing of it is written from now on. */
   private unanswered(correlationId: string, whyUnsent: string, why: string): ApiError {
-    const isUnsent = this.isUnsent(correlationId);
-    this.waiting.forget(correlationId);
-    return isUnsent ? unavailable(whyUnsent) : outcomeUnknown(why);
+    return this.calls.isUnwritten(correlationId) ? unavailable(whyUnsent) : outcomeUnknown(why);
   }
 
   private publishQuery(exchange: string, query: Request, correlationId: string, timeoutMs: number): Promise<PublishOutcome> {
     const { operation, body, options } = query;
-    const awaited = { replyTo: this.replyQueue, timeoutMs };
-    const properties = messageProperties(operation, options, this.sender, correlationId, awaited);
+    const properties = messageProperties(operation, options, this.sender, correlationId, { replyTo: this.replyQueue, timeoutMs });
     const toQuorumQueue = exchange === this.options.standbyExchange;
     this.calls.written([query], this.channel.current);
     return this.publisher.publish({ exchange, routingKey: operation.pattern, toQuorumQueue, body, properties });

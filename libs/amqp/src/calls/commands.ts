@@ -11,7 +11,6 @@ import { QueueConfirms, SILENT } from '../publishing/queue-confirms';
 export interface AwaitedCommand extends Request {
   /** Correlation id of the message with this command and others. */
   batch?: string;
-  sent: boolean;
   /** Whether it was sent in two messages. */
   repeated: boolean;
 }
@@ -82,7 +81,7 @@ export class Commands {
     const { operation, options, correlationId, body } = request;
     if (this.waitingBytes + body.length > MOST_WAITING_BYTES)
       return this.transport.reject(correlationId, unavailable('the broker does not keep up'));
-    const command: AwaitedCommand = { ...request, sent: false, repeated: false };
+    const command: AwaitedCommand = { ...request, batch: undefined, repeated: false };
     this.asked.set(correlationId, command);
     this.waitingBytes += body.length;
     const { light, heavy, large } = this.routesOf(operation);
@@ -91,11 +90,6 @@ export class Commands {
     route.waiting.add(options.apiKey ?? '', command);
     if (this.isSilent(route)) this.refuseWaiting(route);
     else this.schedule();
-  }
-
-  /** Whether nothing of a command was written. It never will be, when the command is forgotten now. */
-  isUnsent(correlationId: string): boolean {
-    return this.asked.get(correlationId)?.sent === false;
   }
 
   /** Whether a command was sent in two messages: an answer that it was not executed says nothing about the other message. */
@@ -231,7 +225,7 @@ export class Commands {
     const [{ correlationId }] = commands;
     const id = commands.length === 1 ? correlationId : randomUUID();
     if (commands.length > 1) this.batches.set(id, new Set(commands));
-    for (const command of commands) Object.assign(command, { sent: true, batch: commands.length > 1 ? id : undefined });
+    for (const command of commands) command.batch = commands.length > 1 ? id : undefined;
     let error: Error | undefined;
     try {
       error = notPublished(await this.transport.publish(commands, id));

@@ -52,6 +52,16 @@ export class PendingCalls {
     for (const correlationId of this.calls.keys()) this.reject(correlationId, makeError(correlationId));
   }
 
+  /** Whether the call waits for its reply. */
+  has(correlationId: string): boolean {
+    return this.calls.get(correlationId) !== undefined;
+  }
+
+  /** Whether nothing of the call was written. It never will be, when the call is given up now. */
+  isUnwritten(correlationId: string): boolean {
+    return this.calls.get(correlationId)?.channels.length === 0;
+  }
+
   /** Calls are about to be written to a channel. */
   written(calls: readonly { correlationId: string }[], channel: Channel | undefined): void {
     if (!channel) return;
@@ -73,8 +83,7 @@ export class PendingCalls {
 
   /** Resolves when the given calls have ended. */
   async endOf(correlationIds: readonly string[]): Promise<void> {
-    while (correlationIds.some((correlationId) => this.calls.get(correlationId)))
-      await sleep(LOOK_EVERY_MS, undefined, { ref: false });
+    while (correlationIds.some((correlationId) => this.has(correlationId))) await sleep(LOOK_EVERY_MS, undefined, { ref: false });
   }
 
   private take(correlationId: string): PendingCall | undefined {

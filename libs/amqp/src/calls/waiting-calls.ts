@@ -2,6 +2,7 @@ import type { ConfirmChannel } from 'amqplib';
 import { unavailable } from './call-errors';
 import type { RabbitChannel } from '../connection/channel';
 import type { Request } from '../messages/message-properties';
+import type { PendingCalls } from './pending-calls';
 
 /** How long calls wait for a channel after the connection was lost: long enough to reach another node of the broker. */
 const FAILOVER_MS = 900;
@@ -13,35 +14,24 @@ const ALARM_MS = 2500;
 
 /** Calls that wait for a channel that takes messages: nothing of them was written. */
 export class WaitingCalls {
-  private readonly ids = new Set<string>();
   /** Until when they wait, in milliseconds of `performance.now()`. */
   private until = performance.now() + FAILOVER_MS;
   private isAlarmed = false;
 
   constructor(
     private readonly channel: RabbitChannel<ConfirmChannel>,
+    private readonly calls: PendingCalls,
     private readonly begin: (request: Request) => void,
-    private readonly reject: (correlationId: string, error: Error) => void,
   ) {}
-
-  has(correlationId: string): boolean {
-    return this.ids.has(correlationId);
-  }
-
-  /** @returns whether it was waiting */
-  forget(correlationId: string): boolean {
-    return this.ids.delete(correlationId);
-  }
 
   /** Begins a call when the channel takes messages, or when it has waited long enough. */
   async add(request: Request): Promise<void> {
     const { correlationId, deadline } = request;
-    this.ids.add(correlationId);
     await this.channel.whenReady(Math.min(deadline, this.until) - performance.now());
     // It was given up meanwhile.
-    if (!this.forget(correlationId)) return;
+    if (!this.calls.has(correlationId)) return;
     if (deadline > performance.now()) this.begin(request);
-    else this.reject(correlationId, unavailable('there was no connection in time'));
+    else this.calls.reject(correlationId, unavailable('there was no connection in time'));
   }
 
   /** Waits as long as the calls. @returns false when the channel takes no messages */

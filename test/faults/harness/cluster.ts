@@ -1,7 +1,7 @@
 import { connect } from 'amqplib';
 import { Pool } from 'pg';
 import { HEADER } from '@app/amqp/messages/headers';
-import { PASSED } from '@app/amqp/calls/warm-up';
+import { PASSED } from '@app/amqp/calls/call-channels';
 import { QUEUES } from '@app/rabbitmq/topology/topology';
 import { freePort } from '@app/testing/free-port';
 import type { Management } from '@app/testing/broker/management';

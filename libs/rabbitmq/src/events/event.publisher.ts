@@ -101,7 +101,7 @@ export class EventPublisher {
     if (own.length > 0) {
       const outcomes = await this.publishTo('events.own', own, until);
       if (outcomes.some(({ refused }) => refused)) {
-        // Another channel may succeed where this one never will: see warm-up.ts.
+        // Another channel may succeed where this one never will: see call-channels.ts.
         if (this.channel.current) this.channel.renew(this.channel.current);
         throw new Error('an event was nacked');
       }

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { PASSED } from '@app/amqp/calls/warm-up';
+import { PASSED } from '@app/amqp/calls/call-channels';
 import { aDelivery } from '../../test/a-delivery';
 import { LateCalls } from './late-calls';
 

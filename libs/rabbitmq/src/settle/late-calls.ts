@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { PASSED } from '@app/amqp/calls/warm-up';
+import { PASSED } from '@app/amqp/calls/call-channels';
 import { about, type Delivery } from '../delivery/delivery';
 
 const EVERY_MS = 60_000;

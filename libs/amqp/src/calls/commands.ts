@@ -36,22 +36,17 @@ const MOST_WAITING_BYTES = 64 * 1024 * 1024;
 /** How long commands of a routing key go alone, after a consumer could not read several in one message. */
 const ALONE_MS = 60_000;
 
+/** Only light ones of several API keys share a message. */
+type Size = 'light' | 'heavy' | 'large';
+
 /** Commands of one routing key and of like size that are not sent yet. */
 interface Route {
   service?: string;
-  /** Whether each of its messages has commands of one API key only. */
-  isOfOneKey: boolean;
-  isLarge: boolean;
+  size: Size;
   waiting: FairQueue<AwaitedCommand>;
   confirms: QueueConfirms;
   /** In milliseconds of `performance.now()`. */
   aloneUntil: number;
-}
-
-interface Routes {
-  light: Route;
-  heavy: Route;
-  large: Route;
 }
 
 /**
@@ -64,7 +59,7 @@ interface Routes {
 export class Commands {
   private readonly asked = new InFlight<AwaitedCommand>();
   private readonly routes: Route[] = [];
-  private readonly byPattern = new Map<string, Routes>();
+  private readonly byPattern = new Map<string, Record<Size, Route>>();
   /** Commands of each shared message that still wait for their answers. */
   private readonly batches = new InFlight<Set<AwaitedCommand>>();
   private waitingBytes = 0;
@@ -84,9 +79,8 @@ export class Commands {
     const command: AwaitedCommand = { ...request, batch: undefined, repeated: false };
     this.asked.set(correlationId, command);
     this.waitingBytes += body.length;
-    const { light, heavy, large } = this.routesOf(operation);
     const isLight = body.length < (operation.lightBytes ?? LIGHT_COMMAND_BYTES) && !operation.changesRows;
-    const route = body.length > LARGE_BYTES ? large : isLight ? light : heavy;
+    const route = this.routesOf(operation)[body.length > LARGE_BYTES ? 'large' : isLight ? 'light' : 'heavy'];
     route.waiting.add(options.apiKey ?? '', command);
     if (this.isSilent(route)) this.refuseWaiting(route);
     else this.schedule();
@@ -127,10 +121,8 @@ export class Commands {
     const commands = this.batches.take(correlationId);
     if (!commands) return false;
     const [{ operation }] = commands;
-    const { pattern } = operation;
-    const { light, heavy, large } = this.routesOf(operation);
-    for (const route of [light, heavy, large]) route.aloneUntil = performance.now() + ALONE_MS;
-    this.transport.unread(pattern);
+    for (const route of Object.values(this.routesOf(operation))) route.aloneUntil = performance.now() + ALONE_MS;
+    this.transport.unread(operation.pattern);
     for (const command of commands) {
       command.repeated = true;
       void this.send([command]);
@@ -138,26 +130,26 @@ export class Commands {
     return true;
   }
 
-  private routesOf({ pattern, service }: Operation): Routes {
-    const known = this.byPattern.get(pattern);
-    if (known) return known;
-    const routes = {
-      light: this.newRoute(service, { isOfOneKey: false, isLarge: false }),
-      heavy: this.newRoute(service, { isOfOneKey: true, isLarge: false }),
-      large: this.newRoute(service, { isOfOneKey: true, isLarge: true }),
-    };
-    this.byPattern.set(pattern, routes);
+  private routesOf({ pattern, service }: Operation): Record<Size, Route> {
+    let routes = this.byPattern.get(pattern);
+    if (!routes) {
+      routes = {
+        light: this.newRoute(service, 'light'),
+        heavy: this.newRoute(service, 'heavy'),
+        large: this.newRoute(service, 'large'),
+      };
+      this.byPattern.set(pattern, routes);
+    }
     return routes;
   }
 
-  private newRoute(service: string | undefined, { isOfOneKey, isLarge }: Pick<Route, 'isOfOneKey' | 'isLarge'>): Route {
+  private newRoute(service: string | undefined, size: Size): Route {
     const onSilent = () => route.confirms.isSilent && this.refuseWaiting(route);
     const route: Route = {
       service,
-      isOfOneKey,
-      isLarge,
+      size,
       waiting: new FairQueue(),
-      confirms: new QueueConfirms(onSilent, isLarge ? MOST_LARGE_UNCONFIRMED : undefined),
+      confirms: new QueueConfirms(onSilent, size === 'large' ? MOST_LARGE_UNCONFIRMED : undefined),
       aloneUntil: -Infinity,
     };
     this.routes.push(route);
@@ -182,9 +174,11 @@ export class Commands {
    * Whether the queue confirms nothing: a command that is rare needs no messages of its own to find that out, with an unknown outcome each. Large
    * messages may only be slow, so they say nothing about small ones.
    */
-  private isSilent({ confirms, service, isLarge }: Route): boolean {
+  private isSilent({ confirms, service, size }: Route): boolean {
     if (confirms.isSilent || service === undefined) return confirms.isSilent;
-    return this.routes.some((other) => other.service === service && (isLarge || !other.isLarge) && other.confirms.isSilent);
+    return this.routes.some(
+      (other) => other.service === service && (size === 'large' || other.size !== 'large') && other.confirms.isSilent,
+    );
   }
 
   private refuseWaiting(route: Route): void {
@@ -209,8 +203,8 @@ export class Commands {
       commands.push(command);
       return this.leaveQueue(command);
     };
-    if (route.isOfOneKey) route.waiting.takeOfOne(accept);
-    else route.waiting.take(accept);
+    if (route.size === 'light') route.waiting.take(accept);
+    else route.waiting.takeOfOne(accept);
     if (commands.length === 0) return;
     await route.confirms.during(() => this.send(commands));
     if (!route.waiting.isEmpty) this.schedule();

@@ -127,15 +127,9 @@ export class EventPublisher {
   }
 
   private async publishTo(exchange: ExchangeName, events: readonly PublishedEvent[], until: number): Promise<EventOutcome[]> {
-    let result: EventOutcome[] | Error | undefined;
     const { current, state } = this.connection;
-    const all = Promise.all(events.map((event) => this.publishOne(exchange, event))).then(
-      (outcomes) => (result = outcomes),
-      (error: unknown) => (result = error as Error),
-    );
-    await within(Math.max(0, until - performance.now()), all);
-    if (result instanceof Error) throw result;
-    if (result) return result;
+    const all = Promise.all(events.map((event) => this.publishOne(exchange, event)));
+    if (await within(until - performance.now(), all)) return all;
     const late = new Error('the broker has not confirmed the events in time');
     // Others may publish these events now, and what follows from them, so nothing may arrive later. A blocked broker takes nothing from others either.
     if (current && state === 'up') resetSocket(current, late.message);

@@ -1,4 +1,4 @@
-import { EventEmitter } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import type { Channel, ChannelModel } from 'amqplib';
 import { Backoff } from './backoff';
 import type { RabbitConnection } from './connection';
@@ -146,18 +146,11 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
     }
   }
 
-  private nextConnection(): Promise<ChannelModel | undefined> {
-    return new Promise((resolve) => {
-      const finish = (model?: ChannelModel) => {
-        this.connection.off('up', finish);
-        this.closing.signal.removeEventListener('abort', onAbort);
-        resolve(model);
-      };
-      const onAbort = () => finish();
-      this.connection.once('up', finish);
-      this.closing.signal.addEventListener('abort', onAbort);
-      if (this.closing.signal.aborted) finish();
-    });
+  /** @returns undefined when this is closed first */
+  private async nextConnection(): Promise<ChannelModel | undefined> {
+    const up = once(this.connection, 'up', { signal: this.closing.signal });
+    const [model] = (await up.catch(() => [])) as [ChannelModel?];
+    return model;
   }
 
   /** Resolves when the channel, or the one that has replaced it, has ended, or could not be set up. @returns its connection */

@@ -78,9 +78,7 @@ export class BrokerNodes {
 
   /** The first address of the order, whatever its name stands for now. */
   get preferredAddress(): string {
-    const { preference = PREFERENCE, backwards } = this.options;
-    const [order] = permuted(this.addresses, preference);
-    return addressText(order.at(backwards ? -1 : 0)!);
+    return addressText(this.inOrder(this.addresses.map((address) => [address]))[0][0]);
   }
 
   /** The node could not be connected to, or its connection was lost. */
@@ -89,7 +87,7 @@ export class BrokerNodes {
   }
 
   /** First by address, then by node, so that a name that is unknown for now changes nothing in the order of the others. */
-  private inOrder(found: readonly BrokerNode[][]): BrokerNode[][] {
+  private inOrder<T>(found: readonly T[][]): T[][] {
     const { preference = PREFERENCE, backwards } = this.options;
     const [addresses, rest] = permuted(found, preference);
     const ordered = addresses.map((nodes) => permuted(nodes, rest)[0]);

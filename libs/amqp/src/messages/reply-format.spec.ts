@@ -1,5 +1,6 @@
+import type { Message } from 'amqplib';
 import { ApiError } from '@app/contracts/error';
-import { decodeBatch, decodeReply, encodeBatch, encodeReply, type ReceivedReply } from './reply-format';
+import { BATCH_TYPE, decodeReply, encodeBatch, encodeReply, repliesIn, type ReceivedReply } from './reply-format';
 import { JsonBytes, Reply } from './reply';
 
 const received = (body: string | Buffer, headers: Record<string, unknown> = {}): ReceivedReply => ({
@@ -65,7 +66,7 @@ describe('replies', () => {
       { correlationId: '2', reply: encodeReply({ error: { status: 'NOT_FOUND', message: 'text' } }) },
       { correlationId: '3', reply: encodeReply({ result: undefined }) },
     ];
-    const decoded = decodeBatch(encodeBatch(replies));
+    const decoded = repliesIn({ content: encodeBatch(replies), properties: { type: BATCH_TYPE } } as Message);
     expect(decoded.map(({ correlationId }) => correlationId)).toEqual(['é "1"', '2', '3']);
     expect(decodeReply(decoded[0].reply)).toMatchObject({
       body: Buffer.from('{"text":"ünïcode 😀"}'),

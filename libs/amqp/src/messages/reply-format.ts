@@ -50,12 +50,8 @@ export function encodeBatch(replies: readonly { correlationId: string; reply: En
 
 /** The replies in a message. @throws Unreadable */
 export function repliesIn({ content, properties }: Message): { correlationId: string; reply: ReceivedReply }[] {
-  if (properties.type === BATCH_TYPE) return decodeBatch(content);
-  return [{ correlationId: String(properties.correlationId), reply: { content, headers: properties.headers ?? {} } }];
-}
-
-/** @throws Unreadable */
-export function decodeBatch(content: Buffer): { correlationId: string; reply: ReceivedReply }[] {
+  if (properties.type !== BATCH_TYPE)
+    return [{ correlationId: String(properties.correlationId), reply: { content, headers: properties.headers ?? {} } }];
   return unpack(content, MOST_REPLIES).map(({ head: [correlationId, headers], body }) => ({
     correlationId: String(correlationId),
     reply: { content: body, headers: headers as Record<string, unknown> },

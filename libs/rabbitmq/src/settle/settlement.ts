@@ -39,14 +39,12 @@ interface SettlementOptions {
 /** Carries out what the ack policy decided: publishes, then acknowledges. */
 export class Settlement {
   private readonly logger = new Logger('RabbitMQ');
-  private readonly metrics: TransportMetrics;
-  private readonly letterTurns: LetterTurns;
   private readonly closing = new AbortController();
   private readonly confirmedReplies: ReplyBatcher;
   private readonly replies: ReplyBatcher;
   /** Channels of a connection take turns to write, so that small replies do not wait for the pages of 4 MiB that wait for the socket. */
   private readonly largeReplies: ReplyBatcher;
-  private readonly confirms: RabbitChannel<ConfirmChannel>;
+  private readonly channels: readonly Pick<RabbitChannel<ConfirmChannel>, 'check' | 'close'>[];
   private readonly republisher: Republisher;
   private readonly stopChecking: () => void;
   private readonly quota = new LetterQuota();
@@ -55,14 +53,13 @@ export class Settlement {
   /** @param connection for publishing only: a blocked one must not stop the consumers */
   constructor(
     connection: RabbitConnection,
-    { service, confirmReplies, metrics, heldDeliveries, letterTurns }: SettlementOptions,
+    private readonly options: SettlementOptions,
   ) {
-    this.metrics = metrics;
-    this.letterTurns = letterTurns;
+    const { service, confirmReplies, heldDeliveries } = options;
     this.confirmedReplies = new ReplyBatcher(connection, 'confirmed replies', confirmReplies);
     this.replies = new ReplyBatcher(connection, 'replies', false);
     this.largeReplies = new ReplyBatcher(connection, 'large replies', false);
-    this.confirms = new RabbitChannel(connection, {
+    const confirms = new RabbitChannel(connection, {
       name: 'retries and dead letters',
       open: (model) => model.createConfirmChannel(),
       setup: async (channel) => {
@@ -71,15 +68,15 @@ export class Settlement {
       },
       drain: allAnswered,
     });
-    const publisher = new ConfirmedPublisher(this.confirms);
+    this.channels = [this.confirmedReplies, this.replies, this.largeReplies, confirms];
+    const publisher = new ConfirmedPublisher(confirms);
     const { username: account } = connection;
     this.republisher = new Republisher({ service, account, publisher, heldDeliveries, closing: this.closing.signal });
     this.stopChecking = keepChecking(publisher, connection, QUORUM_CHECK);
   }
 
   check(): string | undefined {
-    const replies = [this.confirmedReplies, this.replies, this.largeReplies].map((channel) => channel.check());
-    return replies.find(Boolean) ?? this.confirms.check();
+    return this.channels.map((channel) => channel.check()).find(Boolean);
   }
 
   /** From now on no delivery waits for the broker to come back. */
@@ -90,15 +87,14 @@ export class Settlement {
   /** Flushes the publications and closes the channels. */
   async close(): Promise<void> {
     this.stopChecking();
-    const channels = [this.confirmedReplies, this.replies, this.largeReplies, this.confirms];
-    await Promise.all(channels.map((channel) => channel.close()));
+    await Promise.all(this.channels.map((channel) => channel.close()));
   }
 
   /** @param knownPattern label of the metric: only patterns with a handler, because the number of others is unlimited */
   async settle(delivery: Delivery, decision: FinalDecision, knownPattern: string): Promise<void> {
     const settled = (outcome: string, status = '') => {
       delivery.ack();
-      this.metrics.deliveries.inc({ pattern: knownPattern, outcome, status });
+      this.options.metrics.deliveries.inc({ pattern: knownPattern, outcome, status });
       endProcess(delivery.context, outcome, status);
       this.logger.debug({ msg: 'settled', outcome, ...(status && { status }), ...about(delivery) });
     };
@@ -143,10 +139,10 @@ export class Settlement {
         const admitted = await this.quota.admits(delivery, decision.stub);
         if (admitted && decision.stub) delivery.keepStub();
         const write = async () => !this.republisher.isOver(delivery) && this.republisher.publish(delivery, decision);
-        const kept = admitted && (await this.letterTurns.run(delivery, write));
+        const kept = admitted && (await this.options.letterTurns.run(delivery, write));
         if (kept) this.logDeath(delivery, decision.error);
         else if (admitted && this.republisher.isOver(delivery)) return;
-        else this.metrics.lettersDropped.inc();
+        else this.options.metrics.lettersDropped.inc();
         return settled(kept ? 'refused' : 'refused_dropped', status);
       }
     }

@@ -1,6 +1,6 @@
 import type { Channel, ConfirmChannel, Message } from 'amqplib';
 import { Registry } from 'prom-client';
-import { openReplyQueue } from '@app/amqp/calls/reply-queue';
+import { openOwnQueue } from '@app/amqp/connection/own-queue';
 import { createDeclaredBroker, type DeclaredBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { gate } from '@app/testing/gate';
@@ -97,7 +97,7 @@ describe('a long outage of the database', () => {
     ],
   ])('others are answered when it begins while a suspect %s', async (_, commands, begin) => {
     const replies: Message[] = [];
-    const replyTo = await openReplyQueue(channel, (reply) => replies.push(reply));
+    const replyTo = await openOwnQueue(channel, { exchange: 'replies' }, (reply) => replies.push(reply));
     await begin();
     await eventually(() => server.check() === 'the database is away');
     await publish('calls', 'notifications.add.v1', { 'x-deadline': Date.now() + 60_000 }, replyTo);

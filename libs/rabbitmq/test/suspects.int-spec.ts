@@ -1,6 +1,6 @@
 import type { ConfirmChannel, Message, Options } from 'amqplib';
 import { Registry } from 'prom-client';
-import { openReplyQueue } from '@app/amqp/calls/reply-queue';
+import { openOwnQueue } from '@app/amqp/connection/own-queue';
 import type { AddUsersRequest } from '@app/contracts/users.add';
 import { createDeclaredBroker, type DeclaredBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
@@ -138,7 +138,7 @@ describe('suspects', () => {
 
   it('are not handled again after a crash, when their caller would be gone after the wait', async () => {
     const replies: Message[] = [];
-    const replyTo = await openReplyQueue(channel, (reply) => replies.push(reply));
+    const replyTo = await openOwnQueue(channel, { exchange: 'replies' }, (reply) => replies.push(reply));
     await publishSuspect('suspect', { headers: { 'x-deadline': Date.now() + 30_000 }, replyTo });
     await crash(SUSPECTS, 1);
     let handled = 0;
@@ -151,7 +151,7 @@ describe('suspects', () => {
 
   it('are handled and answered like the original command', async () => {
     const replies: Message[] = [];
-    const replyTo = await openReplyQueue(channel, (reply) => replies.push(reply));
+    const replyTo = await openOwnQueue(channel, { exchange: 'replies' }, (reply) => replies.push(reply));
     const deadline = Date.now() + 30_000;
     const headers = { 'x-api-key': 'key', 'x-deadline': deadline, 'x-idempotency-key': 'i', 'x-request-id': 'r', 'x-mine': 1 };
     await publish('org', { headers, replyTo, correlationId: 'the caller', messageId: 'm', appId: 'importer' });

@@ -3,10 +3,10 @@ import type { Channel, ConfirmChannel, Message } from 'amqplib';
 import { within } from '@app/runtime/within';
 import { checkExchanges } from '../connection/check-topology';
 import { NotYet, refusalOf } from '../connection/opened-channel';
+import { openOwnQueue } from '../connection/own-queue';
 import { HEADER } from '../messages/headers';
 import type { Operation, Sender } from '../messages/message-properties';
 import { writeMessage } from '../messages/write-message';
-import { openReplyQueue } from './reply-queue';
 
 /**
  * Channels in a row that may be given up because a queue refuses: about 3 s, and an election takes less. More: the queue is full, and the other
@@ -37,7 +37,7 @@ export class CallChannels {
   async setUp(channel: ConfirmChannel, onReply: (reply: Message) => void): Promise<void> {
     const { exchange, standbyExchange } = this.options;
     await checkExchanges(channel, [exchange, ...(standbyExchange === undefined ? [] : [standbyExchange]), 'replies']);
-    const queue = await openReplyQueue(channel, onReply);
+    const queue = await openOwnQueue(channel, { exchange: 'replies' }, onReply);
     this.replyQueues.set(channel, queue);
     if ((await this.warmUp(channel, queue)) || ++this.coldChannels > MOST_COLD_CHANNELS) this.coldChannels = 0;
     else throw new NotYet('a queue refuses messages: it has no leader yet, or is full');

@@ -1,5 +1,5 @@
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
-import { openReplyQueue } from '@app/amqp/calls/reply-queue';
+import { openOwnQueue } from '@app/amqp/connection/own-queue';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { allows, publish, type Action } from '@app/testing/broker/allows';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
@@ -52,7 +52,7 @@ describe('accounts of other services', () => {
     await channel.checkQueue(queue);
     await channel.consume(queue, () => undefined);
   };
-  const replyQueue = (channel: ConfirmChannel) => openReplyQueue(channel, () => undefined);
+  const replyQueue = (channel: ConfirmChannel) => openOwnQueue(channel, { exchange: 'replies' }, () => undefined);
   /** Names of its queues, and of their exchange. */
   const ownOf = async (name: string) => {
     const { queues, exchanges } = await broker.management.definitions();

@@ -5,10 +5,9 @@ import type { Event } from '@app/contracts/event';
 import { parseJson } from '@app/contracts/json';
 import { validateBody } from '@app/contracts/validate';
 import { RabbitChannel } from '@app/amqp/connection/channel';
-import { closeQuietly } from '@app/amqp/connection/opened-channel';
+import { openOwnQueue } from '@app/amqp/connection/own-queue';
 import { checkExchanges } from '@app/amqp/connection/check-topology';
 import { RabbitConnection, type ConnectionOptions } from '@app/amqp/connection/connection';
-import { watchQueue } from '@app/amqp/calls/reply-queue';
 import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
 
@@ -62,15 +61,9 @@ export class EventSubscriber<Data extends object> {
 
   private async setUp(channel: Channel): Promise<void> {
     await checkExchanges(channel, ['events.own']);
-    const { queue } = await channel.assertQueue('', {
-      exclusive: true,
-      autoDelete: true,
-      durable: false,
-      arguments: { 'x-queue-type': 'classic', 'x-max-length': MAX_WAITING, 'x-overflow': 'drop-head' },
-    });
-    await channel.bindQueue(queue, 'events.own', this.options.event.type);
-    await channel.consume(queue, (message) => (message ? this.receive(message) : closeQuietly(channel)), { noAck: true });
-    watchQueue(channel, queue);
+    const limits = { 'x-max-length': MAX_WAITING, 'x-overflow': 'drop-head' };
+    const binding = { exchange: 'events.own', routingKey: this.options.event.type, limits };
+    await openOwnQueue(channel, binding, (message) => this.receive(message));
   }
 
   private receive({ content, properties }: ConsumeMessage): void {

@@ -36,13 +36,7 @@ const ERRORS = new WeakMap<Channel, Error & { code?: number }>();
 export const isChannelClosed = (channel: Channel): boolean => CLOSED.has(channel);
 
 /** Closes without waiting: the answer never arrives when the connection ends first. */
-export function closeQuietly(channel: Channel): void {
-  try {
-    channel.close().catch(() => undefined);
-  } catch {
-    // It is closed already.
-  }
-}
+export const closeQuietly = (channel: Channel): void => void channel.close().catch(() => undefined);
 
 /** Closes a channel, and waits for its end. The promise of amqplib never settles when the connection ends first. */
 export async function closeChannel(channel: Channel): Promise<void> {

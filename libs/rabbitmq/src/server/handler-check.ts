@@ -16,15 +16,13 @@ export const patternsOf = (service: ServiceName): string[] => [
  * @throws Error that names every wrong pattern
  */
 export function checkHandlers(service: ServiceName, patterns: readonly string[]): void {
-  const owned = new Set(patternsOf(service));
+  const owned = patternsOf(service);
+  const handlersOf = (pattern: string) => patterns.filter((one) => one === pattern).length;
+  const unowned = new Set(patterns.filter((pattern) => !owned.includes(pattern)));
   const problems = [
-    ...[...owned].filter((pattern) => !patterns.includes(pattern)).map((pattern) => `${pattern} has no handler`),
-    ...[...new Set(patterns)]
-      .filter((pattern) => !owned.has(pattern))
-      .map((pattern) => `${pattern} is not a message of ${service}`),
-    ...[...owned]
-      .filter((pattern) => patterns.indexOf(pattern) !== patterns.lastIndexOf(pattern))
-      .map((pattern) => `${pattern} has more than one handler`),
+    ...owned.filter((pattern) => handlersOf(pattern) === 0).map((pattern) => `${pattern} has no handler`),
+    ...[...unowned].map((pattern) => `${pattern} is not a message of ${service}`),
+    ...owned.filter((pattern) => handlersOf(pattern) > 1).map((pattern) => `${pattern} has more than one handler`),
   ];
   if (problems.length > 0) throw new Error(`The handlers of the service ${service} are wrong: ${problems.join('; ')}.`);
 }

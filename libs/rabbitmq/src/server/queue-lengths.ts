@@ -74,13 +74,9 @@ export class QueueLengths {
   }
 
   private async open(): Promise<Channel | undefined> {
-    try {
-      const channel = await this.connection.current?.createChannel();
-      // Without a listener the end of the channel would end the process.
-      return channel?.on('error', () => undefined);
-    } catch {
-      return undefined;
-    }
+    const channel = await this.connection.current?.createChannel().catch(() => undefined);
+    // Without a listener the end of the channel would end the process.
+    return channel?.on('error', () => undefined);
   }
 
   private forgetAll(): void {

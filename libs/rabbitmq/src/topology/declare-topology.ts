@@ -63,7 +63,7 @@ export async function declareTopology(
     let node: BrokerNode | undefined;
     try {
       const model = await openConnection({ url, tlsFiles, name: 'topology' }, undefined, nodes, (tried) => (node = tried));
-      return await declareOver(model, { node: String(node?.label), stepMs, upgraded, onAway });
+      return await declareOver(model, String(node?.label), { stepMs, upgraded, onAway });
     } catch (error) {
       if (performance.now() > until || !mayPass(error)) throw error;
       if (error instanceof NotAnswered && node) nodes.failed(node);
@@ -79,15 +79,10 @@ function mayPass(error: unknown): boolean {
   return error instanceof NotAnswered;
 }
 
-interface Attempt {
-  /** For messages. */
-  node: string;
-  stepMs: number;
-  upgraded: boolean;
-  onAway: (queues: readonly string[]) => void;
-}
+type Attempt = Required<Pick<DeclareOptions, 'stepMs' | 'upgraded' | 'onAway'>>;
 
-async function declareOver(model: ChannelModel, { node, stepMs, upgraded, onAway }: Attempt): Promise<string[]> {
+/** @param node for messages */
+async function declareOver(model: ChannelModel, node: string, { stepMs, upgraded, onAway }: Attempt): Promise<string[]> {
   const answered = answeredWithin(stepMs);
   try {
     const channel = await answered('the opening of a channel', model.createChannel());
@@ -128,12 +123,7 @@ async function declareOn(channel: Channel, bindings: readonly BindingDeclaration
   }
   const queues = QUEUES.filter((queue) => !isOnOneNode(queue));
   for (const queue of queues) await declareQueue(channel, queue, answered);
-  const names = new Set(QUEUES.filter(isOnOneNode).map(({ name }) => name));
-  await bind(
-    channel,
-    bindings.filter(({ queue }) => !names.has(queue)),
-    answered,
-  );
+  for (const queue of queues) await bindQueue(channel, queue, bindings, answered);
   for (const { queue, exchange, routingKey } of REMOVED_BINDINGS)
     await answered(`the unbinding of queue ${queue}`, channel.unbindQueue(queue, exchange, routingKey));
 }
@@ -153,8 +143,7 @@ async function declareOnOneNode(
   channel.on('error', () => undefined);
   try {
     await declareQueue(channel, queue, answered);
-    const own = bindings.filter(({ queue: bound }) => bound === queue.name);
-    await bind(channel, own, answered);
+    await bindQueue(channel, queue, bindings, answered);
     return undefined;
   } catch (error) {
     if (isNodeAway(error) || (error instanceof NotAnswered && !isClosed(model))) return queue.name;
@@ -165,9 +154,14 @@ async function declareOnOneNode(
 const declareQueue = (channel: Channel, queue: QueueDeclaration, answered: Answered): Promise<void> =>
   explain(`queue ${queue.name}`, answered, channel.assertQueue(queue.name, { durable: true, arguments: queue.arguments }));
 
-async function bind(channel: Channel, bindings: readonly BindingDeclaration[], answered: Answered): Promise<void> {
+async function bindQueue(
+  channel: Channel,
+  { name }: QueueDeclaration,
+  bindings: readonly BindingDeclaration[],
+  answered: Answered,
+): Promise<void> {
   for (const { queue, exchange, routingKey } of bindings)
-    await answered(`the binding of queue ${queue}`, channel.bindQueue(queue, exchange, routingKey));
+    if (queue === name) await answered(`the binding of queue ${name}`, channel.bindQueue(name, exchange, routingKey));
 }
 
 async function explain(what: string, answered: Answered, declared: Promise<unknown>): Promise<void> {

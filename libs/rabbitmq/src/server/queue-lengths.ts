@@ -35,10 +35,10 @@ export class QueueLengths {
   }
 
   /** Resolves when the metrics are up to date, or after a second. Never rejects. */
-  async look(): Promise<void> {
+  readonly look = async (): Promise<void> => {
     this.looking ??= this.lookAtAll().finally(() => (this.looking = undefined));
     await within(PATIENCE_MS, this.looking);
-  }
+  };
 
   /** Over several channels: a queue without an answer holds its channel up, and the others go on over the rest. */
   private async lookAtAll(): Promise<void> {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
 import { closeQuietly } from '@app/amqp/connection/opened-channel';
 import { within } from '@app/runtime/within';
-import { decide, HOLD, type Decision, type Outcome } from '../settle/ack-policy';
+import { decide, HOLD, type Decision, type FinalDecision, type Outcome } from '../settle/ack-policy';
 import { consumedQueues, type ConsumedQueue, type QueueKind } from '../topology/consumed-queues';
 import type { Part } from '../delivery/commands-of';
 import { about, Delivery } from '../delivery/delivery';
@@ -21,8 +21,6 @@ import { ServerConnections } from './server-connections';
 import { Solitude } from './solitude';
 import { Turns } from './turns';
 
-type FinalDecision = Exclude<Decision, { do: 'hold' }>;
-
 const CANCEL_TIMEOUT_MS = 2000;
 /** Leaves connections to the database for commands and queries. */
 const EVENT_PLACES = 8;
@@ -40,7 +38,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   private readonly consumers = new Map<ConsumedQueue, QueueConsumer>();
   private readonly held: HeldDeliveries;
   private readonly solitude: Solitude;
-  private readonly lookAtQueues: () => Promise<void>;
+  private readonly lengths: QueueLengths;
   private closed?: Promise<void>;
 
   /** @throws Error when the broker's URL is invalid, or `probe` is missing */
@@ -52,8 +50,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     this.held = new HeldDeliveries(this.consumers, this.metrics);
     this.connections = new ServerConnections(options, this.metrics, this.held);
     const { consuming } = this.connections;
-    const lengths = new QueueLengths(consuming, service, this.metrics);
-    this.lookAtQueues = () => lengths.look();
+    this.lengths = new QueueLengths(consuming, service, this.metrics);
     this.solitude = new Solitude(this.consumers, options.crashPauseMs);
     this.turns = {
       commands: new Turns('commands', this.metrics, prefetch.commands),
@@ -78,7 +75,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       return callback(error);
     }
     const { service, queues, prefetch } = this.options;
-    this.metrics.beforeRead.add(this.lookAtQueues);
+    this.metrics.beforeRead.add(this.lengths.look);
     const onChannelEnd = () => Object.values(this.turns).forEach((turns) => turns.dropForgotten());
     for (const queue of consumedQueues(service, queues, prefetch.commands)) {
       const onDelivery = (part: Part) => this.receive(queue, part);
@@ -236,7 +233,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   private async drain(): Promise<void> {
     this.solitude.stop();
-    this.metrics.beforeRead.delete(this.lookAtQueues);
+    this.metrics.beforeRead.delete(this.lengths.look);
     const consumers = [...this.consumers.values()];
     await within(CANCEL_TIMEOUT_MS, Promise.all(consumers.map((consumer) => consumer.pause('closing'))));
     this.pause.stop();

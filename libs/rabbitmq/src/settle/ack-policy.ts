@@ -34,6 +34,8 @@ export type Decision =
   /** Keeps it unacknowledged, and handles it again when the database is back. */
   | { do: 'hold' };
 
+export type FinalDecision = Exclude<Decision, { do: 'hold' }>;
+
 export interface Circumstances {
   kind: QueueKind;
   /** An event from a service of this system. */

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { ConfirmChannel } from 'amqplib';
 import type { ErrorBody } from '@app/contracts/error';
 import type { ServiceName } from '@app/contracts/message';
-import { INTERNAL, type Decision } from './ack-policy';
+import { INTERNAL, type FinalDecision } from './ack-policy';
 import { RabbitChannel } from '@app/amqp/connection/channel';
 import { checkExchanges } from '@app/amqp/connection/check-topology';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
@@ -18,8 +18,6 @@ import { LARGE_REPLY_BYTES, ReplyBatcher } from './reply-batcher';
 import { Republisher } from './republisher';
 import { endProcess } from '../spans';
 import { QUORUM_CHECK } from '../topology/topology';
-
-type FinalDecision = Exclude<Decision, { do: 'hold' }>;
 
 /** When a letter of a refused command may be written. */
 export interface LetterTurns {

@@ -1,5 +1,5 @@
-import { FairSchedule } from '../src/server/fair-schedule';
-import type { FairScheduleOptions, Work } from '../src/server/scheduled-work';
+import { FairSchedule } from '../src/schedule/fair-schedule';
+import type { FairScheduleOptions, Work } from '../src/schedule/scheduled-work';
 
 /** Drives a schedule by hand: `finish()` ends the work that has run longest. */
 export class ScheduleBench {

@@ -1,6 +1,6 @@
 // Mutants of the protection of neighbours behind the gateway.
 const SERVER = 'libs/rabbitmq/src/server';
-const SCHEDULE = `${SERVER}/fair-schedule.ts`;
+const SCHEDULE = 'libs/rabbitmq/src/schedule';
 const TURNS = `${SERVER}/turns.ts`;
 const QUOTA = 'libs/rabbitmq/src/settle/letter-quota.ts';
 const REFUSALS = 'libs/rabbitmq/src/events/event-refusals.ts';
@@ -67,14 +67,14 @@ export const NEIGHBOUR_MUTANTS = [
   },
   {
     name: 'work that pays the same whatever it costs',
-    edits: [[SCHEDULE, 'const owed = known - started.cost;', 'const owed = 0;']],
-    test: [`${SERVER}/fair-schedule.spec.ts`, 'charges the actual cost'],
+    edits: [[`${SCHEDULE}/fair-schedule.ts`, 'const owed = known - started.cost;', 'const owed = 0;']],
+    test: [`${SCHEDULE}/fair-schedule.spec.ts`, 'charges the actual cost'],
   },
   {
     name: 'heavy work without a bound',
     edits: [
       [
-        `${SERVER}/heavy-budget.ts`,
+        `${SCHEDULE}/heavy-budget.ts`,
         "if (cost <= LIGHT) return 'none';\n    const",
         "if (cost < Infinity) return 'none';\n    const",
       ],
@@ -134,7 +134,7 @@ export const NEIGHBOUR_MUTANTS = [
   },
   {
     name: 'letters without a bound on their rate',
-    edits: [[`${SERVER}/letter-turns.ts`, 'others: LANES,', 'others: [],']],
+    edits: [['libs/rabbitmq/src/settle/letter-turns.ts', 'others: LANES,', 'others: [],']],
     test: [LANES, 'write the letters of refused commands at a bounded rate'],
   },
   {

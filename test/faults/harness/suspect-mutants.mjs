@@ -31,7 +31,7 @@ export const SUSPECT_MUTANTS = [
   },
   {
     name: 'deliveries of a lost channel that wait for their turn',
-    edits: [['libs/rabbitmq/src/server/fair-schedule.ts', 'work.dropIfOver?.() ?? false', 'work.dropIfOver === undefined']],
+    edits: [['libs/rabbitmq/src/schedule/fair-schedule.ts', 'work.dropIfOver?.() ?? false', 'work.dropIfOver === undefined']],
     test: [OUTAGE, 'others are lost whose commands wait for their turn'],
   },
   {

@@ -1,7 +1,7 @@
 import { LIGHT_COMMAND_BYTES } from '@app/amqp/messages/command-format';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import type { Delivery } from '../delivery/delivery';
-import { LIGHT } from './scheduled-work';
+import { LIGHT } from '../schedule/scheduled-work';
 
 /** Of a heavy body. A command with 1000 recipients costs half of the budget. */
 const COST_OF_KIBIBYTE = 4;

@@ -4,10 +4,10 @@ import { QueueConsumer } from '../delivery/queue-consumer';
 import type { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
 import type { HeldDeliveries } from '../settle/held-deliveries';
+import { LetterTurns } from '../settle/letter-turns';
 import { Settlement } from '../settle/settlement';
 import type { ConsumedQueue } from '../topology/consumed-queues';
 import { deadQueue, LANES, refusedQueue, RETRY_DELAYS, retryQueue, suspectQueue } from '../topology/topology';
-import { LetterTurns } from './letter-turns';
 import type { RabbitServerOptions } from './rabbit-server-options';
 
 const MOST_PRIORITY = 1_000_000;

@@ -2,13 +2,13 @@ import { ALL_MESSAGES, OPEN_MESSAGES } from '@app/contracts/all-messages';
 import { ListMemberships } from '@app/contracts/memberships.list';
 import type { Delivery } from '../delivery/delivery';
 import { costOfBody } from './cost-of-body';
-import { ExpectedCosts } from './expected-costs';
-import { FairSchedule } from './fair-schedule';
+import { ExpectedCosts } from '../schedule/expected-costs';
+import { FairSchedule } from '../schedule/fair-schedule';
 import type { TransportMetrics } from '../metrics';
 import type { QueueKind } from '../topology/consumed-queues';
 import { LANES } from '../topology/topology';
-import { LIGHT, type FairScheduleOptions, type Work } from './scheduled-work';
-import { WaitingReport } from './waiting-report';
+import { LIGHT, type FairScheduleOptions, type Work } from '../schedule/scheduled-work';
+import { WaitingReport } from '../schedule/waiting-report';
 
 /** Calls get three quarters of the places when all four lanes (weight 1 each) are busy. */
 const WEIGHTS = { calls: 12 };

@@ -9,7 +9,7 @@ import { aDelivery } from '../../test/a-delivery';
 import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
 import type { Decision } from './ack-policy';
-import { LetterTurns } from '../server/letter-turns';
+import { LetterTurns } from './letter-turns';
 import { HeldDeliveries } from './held-deliveries';
 import { Settlement } from './settlement';
 

@@ -10,6 +10,7 @@ import { about, type Delivery } from '../delivery/delivery';
 import type { HeldDeliveries } from './held-deliveries';
 import { LateCalls } from './late-calls';
 import { LetterQuota } from './letter-quota';
+import type { LetterTurns } from './letter-turns';
 import type { TransportMetrics } from '../metrics';
 import { allAnswered, ConfirmedPublisher } from '@app/amqp/publishing/publisher';
 import { checkQuorum, keepChecking } from '@app/amqp/publishing/quorum-check';
@@ -18,11 +19,6 @@ import { LARGE_REPLY_BYTES, ReplyBatcher } from './reply-batcher';
 import { Republisher } from './republisher';
 import { endProcess } from '../spans';
 import { QUORUM_CHECK } from '../topology/topology';
-
-/** When a letter of a refused command may be written. */
-export interface LetterTurns {
-  run<T>(delivery: Delivery, write: () => Promise<T>): Promise<T>;
-}
 
 interface SettlementOptions {
   service: ServiceName;

@@ -1,11 +1,11 @@
 import { within } from '@app/runtime/within';
 import type { Delivery } from '../delivery/delivery';
 import type { TransportMetrics } from '../metrics';
-import { publisherOf } from '../settle/letter-quota';
+import { publisherOf } from './letter-quota';
 import { LANES } from '../topology/topology';
-import { FairSchedule } from './fair-schedule';
-import { LIGHT, type Work } from './scheduled-work';
-import { WaitingReport } from './waiting-report';
+import { FairSchedule } from '../schedule/fair-schedule';
+import { LIGHT, type Work } from '../schedule/scheduled-work';
+import { WaitingReport } from '../schedule/waiting-report';
 
 /** Their cost is at the broker, which everybody shares: it writes each letter to a queue and a log, and confirms it. */
 const AT_ONCE = 2;

@@ -5,6 +5,7 @@ import { AddUsers } from '@app/contracts/users.add';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { gate } from '@app/testing/gate';
+import { metricValue } from '@app/testing/metric-value';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import { BASIC_ACK, FaultProxy, type Link } from '../../../test/faults/harness/fault-proxy';
 import { RabbitClient } from '../src/client/rabbit.client';
@@ -22,6 +23,7 @@ describe('refusals', () => {
   const handlers = { authenticate: () => ({}), exists: () => ({}) } as unknown as UsersHandlers;
   /** The connection of the server's consumers. Replies go over another one. */
   let consuming: Link | undefined;
+  const metrics = new Registry();
 
   beforeAll(async () => {
     broker = await createTestBroker();
@@ -31,7 +33,7 @@ describe('refusals', () => {
     await client.connect();
     watch();
     server = await startUsersStub(
-      { connection: { url: proxy.through(broker.url), name: 'users' }, metrics: new Registry(), drainTimeoutMs: 200 },
+      { connection: { url: proxy.through(broker.url), name: 'users' }, metrics, drainTimeoutMs: 200 },
       handlers,
     );
   });
@@ -51,12 +53,12 @@ describe('refusals', () => {
     };
   }
 
-  const call = (organizationId: string, { apiKey = 'key', users = 1 } = {}) =>
+  const call = (organizationId: string, { apiKey = 'key', users = 1, timeoutMs = 10_000 } = {}) =>
     client
       .call(
         AddUsers,
         { organizationId, users: Array.from({ length: users }, (_, user) => ({ userId: `u${user}` })) },
-        { apiKey, requestId: organizationId, timeoutMs: 10_000 },
+        { apiKey, requestId: organizationId, timeoutMs },
       )
       .then(
         (answer) => answer.parse() as unknown,
@@ -120,6 +122,23 @@ describe('refusals', () => {
     expect(await answers[1]).toBe(status);
     finish();
     expect(await answers[0]).toEqual({});
+  });
+
+  it('are counted when their callers do not wait until the broker says that it has the acks', async () => {
+    let isHeld = false;
+    proxy.inspector = (_, direction, link) => (isHeld && link === consuming && direction === 'toClient' ? 'hold' : 'pass');
+    handlers.add = () => {
+      isHeld = true;
+      throw new ApiError('NOT_FOUND', 'None.');
+    };
+    try {
+      expect(await call('late', { timeoutMs: 500 })).toBe('DEADLINE_EXCEEDED');
+      await eventually(async () => (await metricValue(metrics, 'rabbitmq_deliveries_total', { outcome: 'reply_lost' })) === 1);
+    } finally {
+      isHeld = false;
+      proxy.heal();
+      watch();
+    }
   });
 
   it('reach their callers when the broker has the acks', async () => {

@@ -106,8 +106,8 @@ export class Settlement {
           // With its place: the broker would deliver another one for each that waits here without.
           if (!replies.isWritable && !(await delivery.whileKept(replies.whenWritable(delivery.patience))))
             return this.republisher.isOver(delivery) ? undefined : settled('reply_lost', encoded.status);
-          // If the broker delivers it again, the answer is that of the redelivery.
-          if (!(await delivery.ackForGood())) return;
+          // If the broker delivers it again, the answer is that of the redelivery. Otherwise its caller waited in vain.
+          if (!(await delivery.ackForGood())) return delivery.isForgotten ? undefined : settled('reply_lost', encoded.status);
         }
         const { status, sent } = await this.reply(delivery, encoded, replies);
         return settled(sent ? 'replied' : 'reply_lost', status);

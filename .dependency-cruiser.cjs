@@ -90,7 +90,7 @@ module.exports = {
       from: { path: '^libs/amqp/', pathNot: TEST },
       to: {
         path: [
-          '^libs/(?!(amqp|contracts)/|runtime/src/(settings/(tls-files|broker-url)|wait-after|within)\\.ts)',
+          '^libs/(?!(amqp|contracts)/|runtime/src/(settings/(tls-files|broker-url)|fair-queue|wait-after|within)\\.ts)',
           'node_modules/(@nestjs|prom-client|rxjs)(/|$)',
         ],
       },
@@ -99,7 +99,7 @@ module.exports = {
       name: 'shared-by-the-client-are-leaves',
       comment: 'The broker transport and the configuration both need these files, and the published client includes them.',
       severity: 'error',
-      from: { path: '^libs/runtime/src/(settings/(tls-files|broker-url)|wait-after|within)\\.ts$' },
+      from: { path: '^libs/runtime/src/(settings/(tls-files|broker-url)|fair-queue|wait-after|within)\\.ts$' },
       to: { pathNot: '^(node:)?(fs|tls)$' },
     },
     {

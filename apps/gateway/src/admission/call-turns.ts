@@ -1,5 +1,5 @@
-import { FairQueue } from '@app/amqp/calls/fair-queue';
-import { LightWork } from '@app/rabbitmq/schedule/light-work';
+import { FairQueue } from '@app/runtime/fair-queue';
+import { LightWork } from '@app/runtime/light-work';
 import { CALLS_PREFETCH } from '@app/rabbitmq/topology/consumed-queues';
 import { callsWaiting } from '../server/metrics';
 import { isQuery, KINDS, type Kind } from './kinds';

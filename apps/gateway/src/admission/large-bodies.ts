@@ -1,5 +1,5 @@
-import { FairQueue } from '@app/amqp/calls/fair-queue';
-import { LightWork } from '@app/rabbitmq/schedule/light-work';
+import { FairQueue } from '@app/runtime/fair-queue';
+import { LightWork } from '@app/runtime/light-work';
 import { MAX_BODY_BYTES } from '@app/contracts/json';
 import { callsWaiting } from '../server/metrics';
 

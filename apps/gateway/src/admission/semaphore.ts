@@ -1,4 +1,4 @@
-import { FairQueue } from '@app/amqp/calls/fair-queue';
+import { FairQueue } from '@app/runtime/fair-queue';
 import { Shares } from './shares';
 
 interface Waiting {

@@ -1,4 +1,4 @@
-import { FairQueue } from '@app/amqp/calls/fair-queue';
+import { FairQueue } from '@app/runtime/fair-queue';
 import { inNextIteration } from './in-next-iteration';
 
 /** `begin` is absent when it has begun, or is not wanted any more. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { FairQueue } from '@app/amqp/calls/fair-queue';
+import { FairQueue } from '@app/runtime/fair-queue';
 import type { NestLogger } from '@app/runtime/logger';
 import { bodyPauses } from './metrics';
 import { stopReading } from './stop-reading';

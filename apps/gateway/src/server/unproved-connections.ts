@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { FairQueue } from '@app/amqp/calls/fair-queue';
+import { FairQueue } from '@app/runtime/fair-queue';
 import { inNextIteration } from './in-next-iteration';
 import { networkOf } from './network-of';
 import { stopReading } from './stop-reading';

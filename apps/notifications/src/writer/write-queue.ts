@@ -1,6 +1,6 @@
 import type { Span } from '@opentelemetry/api';
 import { STATEMENT_TIMEOUT_MS } from '@app/postgres/connections/statement-timeout';
-import { LightWork } from '@app/rabbitmq/schedule/light-work';
+import { LightWork } from '@app/runtime/light-work';
 import type { NewNotification } from '../db/insert-notifications.repository';
 import { MAX_BATCH } from '../metrics';
 import type { Written } from './written';

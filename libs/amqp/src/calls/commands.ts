@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { notPublished, unavailable } from './call-errors';
 import { LIGHT_COMMAND_BYTES, MOST_COMMANDS } from '../messages/command-format';
-import { FairQueue } from './fair-queue';
+import { FairQueue } from '@app/runtime/fair-queue';
 import { InFlight } from '../publishing/in-flight';
 import type { Operation, Request } from '../messages/message-properties';
 import type { PublishOutcome } from '../publishing/publisher';

@@ -1,6 +1,6 @@
 import { busiestOf, flowOf, forgetIdle, inOrder, shareOf, sortAgain, sortFirst, takeFirst, takeOut, wait } from './flows';
 import { HeavyBudget } from './heavy-budget';
-import { LightWork } from './light-work';
+import { LightWork } from '@app/runtime/light-work';
 import { LIGHT, type FairScheduleOptions, type Flow, type Room, type Share, type Started, type Work } from './scheduled-work';
 
 /** Time after which waiting work looks for room again when nothing has ended. */

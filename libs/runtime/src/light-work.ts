@@ -1,7 +1,7 @@
 /** For this time after its start, light work is protected from heavy work of other owners. */
 const PROTECTED_MS = 1000;
 
-/** Remembers the latest light work, in milliseconds of `performance.now()`. */
+/** The owners of the latest light work. Times are in milliseconds of `performance.now()`. */
 export class LightWork {
   /** The last two owners of light work: one of them is another one than any given one. */
   private last?: { owner: string; at: number };

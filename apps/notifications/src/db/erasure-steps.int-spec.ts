@@ -93,6 +93,28 @@ it('leaves what is stored later', async () => {
   ]);
 });
 
+it('brings back no membership that has ended, at no step', async () => {
+  await on.store(naming());
+  await on.members.leave('tenant', 'org', [{ userId: CANARY, version: 5 }]);
+  // More than one step deletes.
+  await on.dataSource.query(
+    `INSERT INTO members SELECT id, $1, 'document', 'd' || n, 1 FROM organizations, generate_series(1, 5001) n`,
+    [CANARY],
+  );
+  await on.order();
+  const steps = on.stepsOf();
+  const lefts: number[] = [];
+  for (let left = Infinity; left > 0; lefts.push(left)) {
+    await steps.step();
+    const known = await on.members.known('tenant', 'org', CANARY, { most: 5001 });
+    expect(known.filter(({ live }) => live)).toEqual([]);
+    left = known.length;
+  }
+  expect(lefts).toEqual([1, 0]);
+  await on.erased(steps);
+  expect(await on.traces()).toEqual([]);
+});
+
 it('refuses older events about the user from the order on, and lets the next read ask', async () => {
   await on.store(naming({ notifyAll: true }));
   await on.order();

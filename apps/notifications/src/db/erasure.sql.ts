@@ -63,7 +63,8 @@ const deletion = (table: string, condition: string) => `
 
 /**
  * Read state and copied memberships: $1 organizations, $2 userIds, $3 moment, $4 version. The copy of a user is incomplete from the first deleted
- * membership on, so that a read asks the users service. A row that is updated meanwhile is left: the second look finds it.
+ * membership on, so that a read asks the users service. Departures go with the last memberships, which would be live without them. A row that is
+ * updated meanwhile is left: the second look finds it.
  */
 export const DELETE_PEOPLE = `
   WITH people AS MATERIALIZED (
@@ -71,7 +72,7 @@ export const DELETE_PEOPLE = `
   ), ${[
     deletion('complete_members', 'true'),
     deletion('members', 't.added <= $4::bigint AND t.removed <= $4::bigint'),
-    deletion('departures', 't.version <= $4::bigint'),
+    deletion('departures', `t.version <= $4::bigint AND (SELECT count(*) FROM of_members) < ${MOST_PEOPLE_ROWS}`),
     deletion('readings', 't."timestamp" <= $3::bigint'),
     deletion('read_marks', 't.read_up_to <= $3::bigint'),
   ].join()}

@@ -71,6 +71,16 @@ describe(`${NotificationWriter.name} with an Idempotency-Key`, () => {
     }
   });
 
+  it('belongs to one of them also when they come with the notifications that they repeat', async () => {
+    const outcomes = await Promise.all([
+      writer.add(aNotification({ id: 'a' })),
+      writer.add(aNotification({ id: 'b' })),
+      writer.add(withKey('k', { id: 'a' }, 'request a')),
+      writer.add(withKey('k', { id: 'b' }, 'request b')),
+    ]);
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['stored', 'stored', 'stored', 'keyReused']);
+  });
+
   it('deletes keys older than a day when new ones are stored', async () => {
     for (const key of ['old', 'recent']) await writer.add(withKey(key, { id: key }));
     await writers.query(`UPDATE idempotency_keys SET created_at = now() - interval '26 hours' WHERE key = 'old'`);

@@ -83,7 +83,7 @@ export class NotificationWriter {
       span?.end();
       observe();
     }
-    for (const entry of leaders) this.keysBeingWritten.delete(idempotencyKeyOf(entry));
+    for (const entry of [...leaders, ...followers]) this.keysBeingWritten.delete(idempotencyKeyOf(entry));
     queue.writing--;
     // A notification of another queue may have waited for an Idempotency-Key of this batch.
     if (size > 0) for (const one of this.queues.all) if (isWorthABatch(one)) void this.writeNext(one);

@@ -60,13 +60,13 @@ export class WriteQueue {
   }
 
   /**
-   * Leaders have distinct ids and idempotency keys. Followers repeat the id of a leader and share its outcome, or their deadline has passed. A
-   * notification whose Idempotency-Key is being written waits for that answer. A batch beside no other leaves half of many for the next: when
-   * everything that may be in flight waits already, nothing else will come for it.
+   * Leaders have distinct ids. Followers repeat the id of a leader and share its outcome, or their deadline has passed. A notification whose
+   * Idempotency-Key is being written waits for that answer, so that a batch has each key once. A batch beside no other leaves half of many for the
+   * next: when everything that may be in flight waits already, nothing else will come for it.
    * API keys take turns: one with many notifications, or with many recipients, must not delay the others by several batches.
    *
    * @param alone whether nothing else of the queue is being written
-   * @param keysBeingWritten those of the leaders are added
+   * @param keysBeingWritten those of the batch are added
    */
   take(alone: boolean, keysBeingWritten: Set<string | undefined>): Batch {
     const leaders = new Map<string, Entry>();
@@ -94,10 +94,8 @@ export class WriteQueue {
       }
       const identity = identityOf(entry);
       if (leaders.has(identity) || left < 0) followers.push(entry);
-      else {
-        leaders.set(identity, entry);
-        if (idempotencyKey) keysBeingWritten.add(idempotencyKey);
-      }
+      else leaders.set(identity, entry);
+      if (idempotencyKey) keysBeingWritten.add(idempotencyKey);
     }
     this.waiting = rest;
     const sorted = [...leaders].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);

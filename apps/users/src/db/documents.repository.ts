@@ -63,8 +63,8 @@ export class DocumentsRepository {
       );
       if (!stored) return { outcome: 'missed' };
       const changed = stored.version !== null;
-      const version = stored.version ?? (await this.versionOf(stored.organization, documentId));
-      return { outcome: 'stored', version: Number(version), changed };
+      const version = stored.version ?? (await this.versionOf(stored.organization, document));
+      return version === undefined ? { outcome: 'missed' } : { outcome: 'stored', version: Number(version), changed };
     } catch (error) {
       if (violatedConstraint(error) === 'organizations_api_key_fkey') return { outcome: 'unknownApiKey' };
       if (hasLostRace(error)) return { outcome: 'missed' };
@@ -72,12 +72,17 @@ export class DocumentsRepository {
     }
   }
 
-  /** A separate statement, because the previous one cannot see a row that was committed while it waited. */
-  private async versionOf(organization: string, documentId: string): Promise<string> {
-    const [found] = await this.dataSource.query<[{ version: string }]>(
-      'SELECT version FROM documents WHERE organization = $1 AND document_id = $2',
-      [organization, documentId],
+  /**
+   * A separate statement, because the previous one cannot see a row that was committed while it waited.
+   *
+   * @returns undefined when another call has set something else since: its version is not that of what was set here
+   */
+  private async versionOf(organization: string, { documentId, folderId, access }: NewDocument): Promise<string | undefined> {
+    const [found] = await this.dataSource.query<{ version: string }[]>(
+      `SELECT version FROM documents
+       WHERE organization = $1 AND document_id = $2 AND access = $3 AND folder_id IS NOT DISTINCT FROM $4::text`,
+      [organization, documentId, access, folderId ?? null],
     );
-    return found.version;
+    return found?.version;
   }
 }

@@ -109,6 +109,21 @@ describe('documents.set', () => {
     expect(Number(stored)).toBe(last?.version);
   });
 
+  it('answers with the version of what it has set, also when another call sets something else just then', async () => {
+    await set('restricted');
+    const { dataSource } = on;
+    const query = dataSource.query.bind(dataSource);
+    // The statement that sets has found nothing to change, and that for the version has not begun.
+    const between = jest.spyOn(dataSource, 'query').mockImplementationOnce(async (...asked) => {
+      await set('public');
+      return query(...asked);
+    });
+    const { version } = await set('restricted');
+    expect(between).toHaveBeenCalled();
+    between.mockRestore();
+    expect(await on.values(`SELECT access || ' ' || version FROM documents`)).toEqual([`restricted ${version}`]);
+  });
+
   it('does nothing after its deadline, and nothing for an unknown API key', async () => {
     await expect(on.setDocument({ organizationId: 'org', documentId: 'd' }, { deadline: Date.now() - 1 })).rejects.toMatchObject({
       status: 'UNAVAILABLE',

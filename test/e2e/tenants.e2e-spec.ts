@@ -142,6 +142,7 @@ describe('a tenant', () => {
       await call(from, 'notifications/update', { ...ORGANIZATION, notifications: [{ id: 'at', readByUserIds: ['u'] }] }, headers);
       await call(from, 'users/delete', { ...ORGANIZATION, userIds: ['gone'] }, headers);
     }
+    await call(from, 'users/data/delete', { userIds: ['erased'] });
     // The copy of memberships follows the events: first all events are published, and then the copy has them.
     await eventually(async () => (await sql.from.query('SELECT FROM users.outbox')).rowCount === 0);
     await eventually(async () => {
@@ -178,7 +179,24 @@ describe('a tenant', () => {
       [apiKey],
     );
     expect(await refusal('copy', apiKey)).toMatch(/^1: Not everything is done for this API key: .*1 erasures go on in users/);
-    await sql.from.query('DELETE FROM users.erasures');
+    await sql.from.query(`DELETE FROM users.erasures WHERE requested_at = 'infinity'`);
+  });
+
+  it('is not copied while events of it have not reached notifications', async () => {
+    const goesOn = 'SELECT FROM users.erasures UNION ALL SELECT FROM notifications.erasures WHERE user_ids IS NOT NULL';
+    await eventually(async () => (await sql.from.query(goesOn)).rowCount === 0, 30_000);
+    await settledRowsOf(sql.from, apiKey);
+    // As before they came.
+    const move = (sign: '+' | '-') =>
+      sql.from.query(`
+        UPDATE notifications.document_access SET version = version ${sign} 1 WHERE document_id = 'open';
+        UPDATE notifications.erasures SET up_to = up_to ${sign} 60000`);
+    await move('-');
+    expect(await refusal('copy', apiKey)).toBe(
+      '1: Not everything is done for this API key: 1 changes of documents have not reached notifications, ' +
+        '1 erasures have not reached notifications. Try again later.',
+    );
+    await move('+');
   });
 
   it('is the same in the other installation, with its tokens, for every read', async () => {

@@ -20,8 +20,8 @@ const LIVE = `added > removed AND added > (SELECT left_version FROM users.users 
  * Every table with rows of tenants, a table after those that it refers to. `organizations` stands between the tables by key and those by
  * organization: each installation gives organizations other numbers.
  *
- * Events and erasures must be complete before a tenant moves. Notifications asks the users service for the memberships of a user that it does
- * not know, so that their copy stays behind.
+ * Events and erasures must be complete before a tenant moves. A later move counts the orders of erasures, so that complete ones are copied.
+ * Notifications asks the users service for the memberships of a user that it does not know, so that their copy stays behind.
  */
 export const TENANT_TABLES: Record<Schema, readonly TenantTable[]> = {
   users: [
@@ -42,7 +42,7 @@ export const TENANT_TABLES: Record<Schema, readonly TenantTable[]> = {
   notifications: [
     { name: 'idempotency_keys', by: 'api_key' },
     { name: 'deletions', by: 'api_key' },
-    { name: 'erasures', by: 'api_key', stays: true },
+    { name: 'erasures', by: 'api_key' },
     { name: 'erased_users', by: 'api_key', stays: true },
     { name: 'organizations', by: 'api_key' },
     { name: 'outbox', by: 'organization', stays: true },

@@ -51,7 +51,7 @@ export async function requireQuiet(client: ClientBase, apiKey: string, removed =
   if (!rows[0]) throw new TenantObstacle(`There is no API key ${apiKey}. See npm run keys -- list.`);
   if (!rows[0].disabled)
     throw new TenantObstacle(`API key ${apiKey} is enabled. Stop its publishers, and run npm run keys -- disable ${apiKey}`);
-  const { rows: left } = await client.query<{ what: string }>(UNFINISHED, [apiKey]);
+  const { rows: left } = await client.query<{ what: string }>(removed ? UNFINISHED : `${UNFINISHED} ${ON_THEIR_WAY}`, [apiKey]);
   if (left.length > 0)
     throw new TenantObstacle(
       `Not everything is done for this API key: ${left.map(({ what }) => what).join(', ')}. Try again later.`,
@@ -73,6 +73,25 @@ const UNFINISHED = `
   UNION ALL
   SELECT count(*) || ' erasures go on in notifications' FROM notifications.erasures
   WHERE api_key = $1 AND user_ids IS NOT NULL HAVING count(*) > 0`;
+
+/**
+ * Events that are published, and that notifications has not received: another installation would never have them. Each erasure of the last day has
+ * the key of its answer.
+ */
+const ON_THEIR_WAY = `
+  UNION ALL
+  SELECT count(*) || ' changes of documents have not reached notifications' FROM users.documents d JOIN users.organizations o ON o.id = d.organization
+  WHERE o.api_key = $1 AND d.version > 0 AND NOT EXISTS (
+    SELECT FROM notifications.organizations n JOIN notifications.document_access a ON a.organization = n.id
+    WHERE n.api_key = $1 AND n.organization_id = o.organization_id AND a.document_id = d.document_id AND a.version >= d.version)
+  HAVING count(*) > 0
+  UNION ALL
+  SELECT begun - arrived || ' erasures have not reached notifications' FROM (
+    SELECT count(*) AS begun, extract(epoch FROM min(created_at)) * 1000 AS since FROM users.idempotency_keys
+    WHERE api_key = $1 AND operation LIKE 'users.erase%' AND created_at > now() - interval '1 day'
+  ) keys CROSS JOIN LATERAL (
+    SELECT count(*) AS arrived FROM notifications.erasures WHERE api_key = $1 AND up_to >= since
+  ) orders WHERE begun > arrived`;
 
 /** The names of the migrations that have run: two databases with the same ones have the same tables. */
 export async function migrationsOf(client: ClientBase): Promise<string> {

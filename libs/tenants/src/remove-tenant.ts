@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import type { Rows } from './copy-tenant';
 import { SCHEMAS, TENANT_TABLES, type Schema, type TenantTable } from './tables';
@@ -6,6 +7,9 @@ import { requireQuiet } from './tenant-database';
 
 /** A short transaction each, because other tenants go on. */
 const ROWS_AT_ONCE = 5000;
+/** A statement of a service takes 2 s at most, and a transaction that stands still 5 s. A backup takes hours. */
+const LATE_MS = 10_000;
+const LOOK_MS = 100;
 
 /**
  * Deletes a tenant with everything of it. The API key goes last, so that a removal that was interrupted can be started again. What was on its way to
@@ -35,6 +39,10 @@ export async function removeTenant(client: ClientBase, apiKey: string, progress:
 }
 
 async function emptyTables(client: ClientBase, apiKey: string, progress: (line: string) => void): Promise<Rows> {
+  const { rows: organizations } = await client.query<{ id: string }>(
+    'SELECT id FROM notifications.organizations WHERE api_key = $1',
+    [apiKey],
+  );
   const rows: Rows = {};
   for (const schema of [...SCHEMAS].reverse())
     for (const table of [...TENANT_TABLES[schema]].reverse()) {
@@ -42,7 +50,26 @@ async function emptyTables(client: ClientBase, apiKey: string, progress: (line: 
       rows[name] = await emptyTable(client, apiKey, schema, table);
       progress(`${name}: ${rows[name]}`);
     }
+  await emptyLate(
+    client,
+    organizations.map(({ id }) => id),
+  );
   return rows;
+}
+
+/**
+ * Deletes what notifications has stored meanwhile for organizations that are gone now, as when it applies an event. Nothing says any more whose these
+ * rows are, so that another removal would not find them.
+ */
+async function emptyLate(client: ClientBase, organizations: readonly string[]): Promise<void> {
+  const earlier = `SELECT FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start < $1::timestamptz LIMIT 1`;
+  const { rows } = await client.query<{ now: string }>('SELECT clock_timestamp()::text AS now');
+  for (const since = performance.now(); performance.now() - since < LATE_MS; await sleep(LOOK_MS))
+    if ((await client.query(earlier, [rows[0]?.now])).rowCount === 0) break;
+  for (const { name, by } of TENANT_TABLES.notifications)
+    if (by === 'organization')
+      await client.query(`DELETE FROM notifications.${name} WHERE organization = ANY ($1::bigint[])`, [organizations]);
 }
 
 async function emptyTable(client: ClientBase, apiKey: string, schema: Schema, table: TenantTable): Promise<number> {

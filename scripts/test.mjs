@@ -13,7 +13,7 @@ import { watchParent } from './processes/parent.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { report, reportFailure } from './checkout/progress.mjs';
 import { ROOT } from './checkout/project.mjs';
-import { byServers, needsOfChosen } from './checkout/test-needs.mjs';
+import { byDatabase, needsOfChosen } from './checkout/test-needs.mjs';
 import { INSTALL_NOTHING } from './programs/packages.mjs';
 import { PROMETHEUS_MISSING, hasPrometheus } from './servers/prometheus.mjs';
 import { CLUSTER_NEEDS_PROGRAM, findRabbit } from './servers/rabbitmq/program.mjs';
@@ -119,16 +119,16 @@ async function startDatabase(given) {
 async function runSteps(broker, database) {
   const settings = async () => ({ ...(await broker), ...(await database), ...(await examples()) });
   // Side by side: tests wait for servers and deadlines half of their time, and the checks never do.
-  const files = byServers(SERVER_PROJECTS);
-  const withServers = async () => {
+  const files = byDatabase(SERVER_PROJECTS);
+  const withOthers = async () => {
     await checkCode();
-    await runServerTests('tests with servers of their own', (await files).own, settings);
+    await runServerTests('tests with the broker, or with servers of their own', (await files).others, settings);
   };
-  const withShared = async () => {
+  const withDatabase = async () => {
     await jest('unit tests', ['--selectProjects', 'unit'], {});
-    await runServerTests(`${SERVER_PROJECTS.join(', ')} tests`, (await files).shared, settings);
+    await runServerTests('tests with the database', (await files).database, settings);
   };
-  await Promise.all([files, withServers(), withShared()]);
+  await Promise.all([files, withOthers(), withDatabase()]);
   // Alone, because their calls have deadlines: beside other tests a slow machine misses them. The whole of each is a command of its own:
   // npm run test:cluster, test:faults and test:neighbours. The neighbours are on a disk.
   await runClusterPass();

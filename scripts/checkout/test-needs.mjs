@@ -32,13 +32,17 @@ export async function needsOfChosen(args) {
 }
 
 /**
- * Each test file of these projects in one of two lists: those that break servers of their own, and all others.
+ * Each test file of these projects in one of two lists, which take about as long: those that use the database of the run, and all others.
+ * A file that also starts a server of its own is among the others.
  * @param {string[]} projects
  */
-export async function byServers(projects) {
+export async function byDatabase(projects) {
   const files = await filesOf(['--selectProjects', ...projects]);
-  const startsServers = (/** @type {string} */ file) => needsOf([file], textIn).ownServers;
-  return { own: files.filter(startsServers), shared: files.filter((file) => !startsServers(file)) };
+  const usesDatabase = (/** @type {string} */ file) => {
+    const { database, ownServers } = needsOf([file], textIn);
+    return database && !ownServers;
+  };
+  return { database: files.filter(usesDatabase), others: files.filter((file) => !usesDatabase(file)) };
 }
 
 /** @param {string[]} args of Jest @returns {Promise<string[]>} the files that these choose */

@@ -24,7 +24,8 @@ describe('the Secrets of production', () => {
   });
 
   it('have the password in the URL', () => {
-    for (const { stringData } of secrets('cell-1', 'gateway-broker', 'notifications-database'))
-      expect(stringData.url).toContain(`://${stringData.username}:${stringData.password}@`);
+    const both = secrets('cell-1', 'gateway-broker', 'notifications-database');
+    expect(both).toHaveLength(2);
+    for (const { stringData } of both) expect(stringData.url).toContain(`://${stringData.username}:${stringData.password}@`);
   });
 });

@@ -196,6 +196,7 @@ describe(Retention.name, () => {
     await store('old', 3, 10_000);
     const retention = new Retention(dataSources[0], 0);
     retention.start();
+    await (retention as unknown as { running: Promise<void> }).running;
     await retention.stop();
     expect(await left()).toEqual({ notifications: ['old'], recipients: ['old'] });
   });

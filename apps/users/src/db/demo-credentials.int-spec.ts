@@ -15,6 +15,7 @@ it('creates the demo credentials once, and leaves them revoked', async () => {
     await createDemoCredentials(dataSource);
     await createDemoCredentials(dataSource);
     expect(await verdict()).toBe('accepted');
+    expect(await dataSource.query('SELECT FROM tokens')).toHaveLength(1);
     await apiKeys.revokeAll('demo-key');
     await createDemoCredentials(dataSource);
     expect(await verdict()).toBe('refused');

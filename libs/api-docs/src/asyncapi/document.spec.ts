@@ -93,6 +93,7 @@ describe('asyncapi.json', () => {
   });
 
   it.each(found)('has an example of %s that passes its schemas', (_, { payload, headers, examples }) => {
+    expect(examples).not.toEqual([]);
     for (const example of examples) {
       expect(problemsOf(payload, example.payload)).toEqual([]);
       expect(problemsOf(headers, example.headers)).toEqual([]);

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { Logger } from '@nestjs/common';
 import { Client } from 'pg';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
@@ -8,47 +9,31 @@ import { connectWhenReady, migrationObstacle } from '../connect';
 import { createDataSource } from '../connections/data-source';
 import { migrate, MigrationFailed, TableHeld, type MigrationSettings } from './migrate';
 
-class First1795132800001 implements MigrationInterface {
-  readonly name = 'First1795132800001';
-  up = (runner: QueryRunner) => runner.query('CREATE TABLE things (id bigint GENERATED ALWAYS AS IDENTITY, name text)');
-  down = (runner: QueryRunner) => runner.query('DROP TABLE things');
-}
-class Second1795132800002 implements MigrationInterface {
-  readonly name = 'Second1795132800002';
-  up = (runner: QueryRunner) => runner.query('ALTER TABLE things ADD COLUMN size integer');
-  down = (runner: QueryRunner) => runner.query('ALTER TABLE things DROP COLUMN size');
-}
-class Third1795132800003 implements MigrationInterface {
-  readonly name = 'Third1795132800003';
-  readonly transaction = false;
-  up = (runner: QueryRunner) => runner.query('CREATE INDEX CONCURRENTLY things_by_name ON things (name)');
-  down = (runner: QueryRunner) => runner.query('DROP INDEX things_by_name');
-}
-
-class Fourth1795132800004 implements MigrationInterface {
-  readonly name = 'Fourth1795132800004';
-  up = (runner: QueryRunner) => runner.query('ALTER TABLE things ADD COLUMN colour text');
-  down = (runner: QueryRunner) => runner.query('ALTER TABLE things DROP COLUMN colour');
-}
-
-class Wrong1795132800005 implements MigrationInterface {
-  readonly name = 'Wrong1795132800005';
-  up = (runner: QueryRunner) => runner.query('ALTER TABLE nothing ADD COLUMN colour text');
-  down = () => Promise.resolve();
-}
-
-class Boxes1795132800006 implements MigrationInterface {
-  readonly name = 'Boxes1795132800006';
-  up = (runner: QueryRunner) => runner.query('CREATE TABLE boxes (id bigint)');
-  down = (runner: QueryRunner) => runner.query('DROP TABLE boxes');
-}
-
-class Both1795132800007 implements MigrationInterface {
-  readonly name = 'Both1795132800007';
-  up = (runner: QueryRunner) =>
-    runner.query('ALTER TABLE things ADD COLUMN box bigint; ALTER TABLE boxes ADD COLUMN colour text');
-  down = (runner: QueryRunner) => runner.query('ALTER TABLE things DROP COLUMN box; ALTER TABLE boxes DROP COLUMN colour');
-}
+/** @param transaction whether it runs in one */
+const migration = (name: string, statements: string, transaction?: boolean): new () => MigrationInterface =>
+  Object.defineProperty(
+    class {
+      readonly name = name;
+      readonly transaction = transaction;
+      up = (runner: QueryRunner) => runner.query(statements);
+      down = () => Promise.resolve();
+    },
+    'name',
+    { value: name },
+  );
+const First1795132800001 = migration(
+  'First1795132800001',
+  'CREATE TABLE things (id bigint GENERATED ALWAYS AS IDENTITY, name text)',
+);
+const Second1795132800002 = migration('Second1795132800002', 'ALTER TABLE things ADD COLUMN size integer');
+const Third1795132800003 = migration('Third1795132800003', 'CREATE INDEX CONCURRENTLY things_by_name ON things (name)', false);
+const Fourth1795132800004 = migration('Fourth1795132800004', 'ALTER TABLE things ADD COLUMN colour text');
+const Wrong1795132800005 = migration('Wrong1795132800005', 'ALTER TABLE nothing ADD COLUMN colour text');
+const Boxes1795132800006 = migration('Boxes1795132800006', 'CREATE TABLE boxes (id bigint)');
+const Both1795132800007 = migration(
+  'Both1795132800007',
+  'ALTER TABLE things ADD COLUMN box bigint; ALTER TABLE boxes ADD COLUMN colour text',
+);
 
 describe(migrate.name, () => {
   let database: TestDatabase;
@@ -226,10 +211,13 @@ describe(migrate.name, () => {
   it('lets a service wait while migrations of its build have not run', async () => {
     await migrate(settings('one'));
     const newer = dataSource(settings('one').serviceUrl ?? '', [First1795132800001, Second1795132800002]);
-    const stopping = new AbortController();
-    const connected = connectWhenReady(newer, stopping.signal);
+    const said = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+    const connected = connectWhenReady(newer, new AbortController().signal);
+    await eventually(() => said.mock.calls.length > 0);
     await migrate(settings('one', [First1795132800001, Second1795132800002]));
     await expect(connected).resolves.toBe(true);
+    expect(said.mock.calls).toEqual([['waiting: 1 migrations have not run: run "npm run setup"']]);
+    said.mockRestore();
     await newer.destroy();
   });
 
@@ -237,10 +225,14 @@ describe(migrate.name, () => {
     const empty = await createEmptyDatabase();
     const source = await dataSource(empty.url, [First1795132800001]).initialize();
     await expect(migrationObstacle(source)).resolves.toContain('npm run setup');
+    const said = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
     const stopping = new AbortController();
     const connected = connectWhenReady(source, stopping.signal);
+    await eventually(() => said.mock.calls.length > 0);
     stopping.abort();
     await expect(connected).resolves.toBe(false);
+    expect(said.mock.calls).toEqual([['waiting: the schema does not exist yet: run "npm run setup"']]);
+    said.mockRestore();
     await source.destroy();
     await empty.drop();
   });

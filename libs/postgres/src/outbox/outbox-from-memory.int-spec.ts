@@ -1,95 +1,29 @@
-import { Client } from 'pg';
 import { register } from 'prom-client';
-import type { DataSource } from 'typeorm';
-import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import { eventually } from '@app/testing/eventually';
 import { gate } from '@app/testing/gate';
 import { metricValue } from '@app/testing/metric-value';
-import { createDataSource } from '../connections/data-source';
+import { numbered, outboxBench } from '../../test/outbox-bench';
 import { EVENT_MEMORY_BYTES, EVENT_MEMORY_MS } from './event-memory';
-import { OutboxRelay } from './outbox';
-import type { OutboxEvent, OutboxOptions } from './outbox-event';
+import type { OutboxRelay } from './outbox';
+import type { OutboxOptions } from './outbox-event';
 
-/** Events that their process passes to the relay, with a minimal table. */
+/** Events that their process passes to the relay. */
 describe('an outbox that publishes from memory', () => {
-  let database: TestDatabase;
-  let dataSource: DataSource;
-  let sql: Client;
-  let relays: OutboxRelay[];
-  let published: string[];
-  /** Ids that were read from the table. */
-  let read: string[];
-
-  beforeAll(async () => {
-    database = await createEmptyDatabase();
-    sql = new Client({ connectionString: database.url });
-    await sql.connect();
-    await sql.query(`CREATE TABLE outbox (
-      seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text NOT NULL, data text NOT NULL,
-      occurred_at timestamptz NOT NULL DEFAULT clock_timestamp())`);
-    await sql.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no deletion'; END $$`);
-    const settings = { name: 'test', url: database.url, schema: 'public', migrations: [] };
-    dataSource = await createDataSource({ ...settings, poolSize: 10 }).initialize();
-  });
-  afterAll(async () => {
-    await dataSource.destroy();
-    await sql.end();
-    await database.drop();
-  });
-  beforeEach(() => {
-    relays = [];
-    published = [];
-    read = [];
-  });
-  afterEach(async () => {
-    for (const relay of relays) await relay.stop();
-    await sql.query('TRUNCATE outbox');
-  });
-
-  const take: OutboxOptions['take'] = async (client, { events, ageMs }, without) => {
-    const { rows } = await client.query<OutboxEvent>(
-      `WITH taken AS (
-         DELETE FROM outbox WHERE seq IN (
-           SELECT seq FROM outbox WHERE seq <> ALL ($2::bigint[]) AND occurred_at <= statement_timestamp() - $3 * interval '1 ms'
-           ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED
-         ) RETURNING *
-       )
-       SELECT seq, id, data, 't' AS type, 'k' AS "apiKey", 'o' AS "organizationId", occurred_at AS "occurredAt"
-       FROM taken ORDER BY seq`,
-      [events, without, ageMs],
-    );
-    read.push(...rows.map(({ id }) => id));
-    return { events: rows, more: rows.length === events };
-  };
-  const relayTo = (publish: OutboxOptions['publish']) => {
-    const relay = new OutboxRelay(dataSource, { take, publish, fromMemory: true });
-    relays.push(relay);
-    return relay;
-  };
-  const toList = async (events: readonly OutboxEvent[]) => void published.push(...events.map(({ id }) => id));
-  /** Stores events as a process does that ends before it publishes them. */
-  const store = async (ids: readonly string[], data = '{}'): Promise<OutboxEvent[]> =>
-    (
-      await sql.query<OutboxEvent>(
-        `INSERT INTO outbox (id, data) SELECT unnest($1::text[]), $2
-         RETURNING seq, id, data, 't' AS type, 'k' AS "apiKey", 'o' AS "organizationId", occurred_at AS "occurredAt"`,
-        [ids, data],
-      )
-    ).rows;
+  const bench = outboxBench();
+  const { published, read, toList } = bench;
+  const relayTo = (publish: OutboxOptions['publish']) => bench.relayTo(publish, { fromMemory: true });
   const write = async (relay: OutboxRelay, ids: readonly string[], data?: string): Promise<void> => {
     const since = performance.now();
-    relay.add(await store(ids, data), since);
+    relay.add(await bench.store(ids, data), since);
   };
   const valueOf = (metric: string) => metricValue(register, metric);
-  const left = async () => (await sql.query<{ id: string }>('SELECT id FROM outbox ORDER BY seq')).rows.map(({ id }) => id);
-  const grownOld = () => sql.query(`UPDATE outbox SET occurred_at = occurred_at - interval '1 min'`);
-  const numbered = (count: number) => Array.from({ length: count }, (_, index) => `e${index}`);
+  const grownOld = () => bench.sql.query(`UPDATE outbox SET occurred_at = occurred_at - interval '1 min'`);
 
   it('publishes and deletes what it gets, and reads nothing back', async () => {
     const relay = relayTo(toList);
     const ids = numbered(1000);
     for (let from = 0; from < ids.length; from += 100) await write(relay, ids.slice(from, from + 100));
-    await eventually(async () => (await left()).length === 0);
+    await eventually(async () => (await bench.left()).length === 0);
     expect(published).toEqual(ids);
     expect(read).toEqual([]);
   });
@@ -97,32 +31,32 @@ describe('an outbox that publishes from memory', () => {
   it('leaves the rows of a living process to it, also when it looks at the table', async () => {
     const relay = relayTo(toList);
     const other = relayTo(toList);
-    const events = await store(['a', 'b']);
+    const events = await bench.store(['a', 'b']);
     other.start();
     other.wake();
     await other.stop();
     expect(published).toEqual([]);
     relay.add(events, performance.now());
-    await eventually(async () => (await left()).length === 0);
+    await eventually(async () => (await bench.left()).length === 0);
     expect(published).toEqual(['a', 'b']);
   });
 
   it('publishes what a process has left: old rows at once, young ones as soon as they are old enough', async () => {
-    await store(['old']);
+    await bench.store(['old']);
     await grownOld();
     const stored = performance.now();
-    await store(['young']);
+    await bench.store(['young']);
     relayTo(toList).start();
     await eventually(() => published.length > 0);
     expect(published).toEqual(['old']);
-    await eventually(async () => (await left()).length === 0);
+    await eventually(async () => (await bench.left()).length === 0);
     expect(published).toEqual(['old', 'young']);
     // Before the next sweep, 10 s after the first one.
     expect(performance.now() - stored).toBeLessThan(2 * EVENT_MEMORY_MS);
   });
 
   it('lets no event wait for an older one of the future, after the clock of the database has gone back', async () => {
-    await sql.query(`INSERT INTO outbox (id, data, occurred_at) VALUES
+    await bench.sql.query(`INSERT INTO outbox (id, data, occurred_at) VALUES
       ('ahead', '{}', clock_timestamp() + interval '10 minutes'), ('left', '{}', clock_timestamp() - interval '10 seconds')`);
     relayTo(toList).start();
     await eventually(() => published.includes('left'), EVENT_MEMORY_MS + 5000);
@@ -132,15 +66,16 @@ describe('an outbox that publishes from memory', () => {
 
   it('publishes again, with the same id, what could not be deleted', async () => {
     const relay = relayTo(toList);
-    await sql.query('CREATE TRIGGER no_deletion BEFORE DELETE ON outbox FOR EACH ROW EXECUTE FUNCTION refuse()');
+    await bench.sql.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no deletion'; END $$`);
+    await bench.sql.query('CREATE TRIGGER no_deletion BEFORE DELETE ON outbox FOR EACH ROW EXECUTE FUNCTION refuse()');
     await write(relay, ['a']);
     await eventually(() => published.length === 1);
     await relay.stop();
-    expect(await left()).toEqual(['a']);
-    await sql.query('DROP TRIGGER no_deletion ON outbox');
+    expect(await bench.left()).toEqual(['a']);
+    await bench.sql.query('DROP FUNCTION refuse CASCADE');
     await grownOld();
     relayTo(toList).start();
-    await eventually(async () => (await left()).length === 0);
+    await eventually(async () => (await bench.left()).length === 0);
     expect(published).toEqual(['a', 'a']);
   });
 
@@ -157,13 +92,13 @@ describe('an outbox that publishes from memory', () => {
     await eventually(() => attempts > 0);
     broker = 'refuses';
     await write(relay, ['refused', 'taken']);
-    await eventually(async () => (await left()).length === 2);
-    expect(await left()).toEqual(['nacked', 'refused']);
+    await eventually(async () => (await bench.left()).length === 2);
+    expect(await bench.left()).toEqual(['nacked', 'refused']);
     expect(read).toEqual([]);
     broker = 'is back';
     await grownOld();
     relay.wake();
-    await eventually(async () => (await left()).length === 0);
+    await eventually(async () => (await bench.left()).length === 0);
     expect(published.toSorted()).toEqual(['nacked', 'refused']);
     expect(read.toSorted()).toEqual(['nacked', 'refused']);
   });
@@ -189,12 +124,12 @@ describe('an outbox that publishes from memory', () => {
     // A character of two bytes in UTF-8.
     const data = JSON.stringify('é'.repeat(64 * 1024));
     for (const id of ids) await write(relay, [id], data);
-    expect(await left()).toHaveLength(ids.length);
+    expect(await bench.left()).toHaveLength(ids.length);
     const fitting = Math.floor(EVENT_MEMORY_BYTES / Buffer.byteLength(data));
     expect(await valueOf('outbox_memory_limit_bytes')).toBe(EVENT_MEMORY_BYTES);
     expect(await valueOf('outbox_memory_bytes')).toBe(fitting * Buffer.byteLength(data));
     brokerIsBack();
-    await eventually(async () => (await left()).length === ids.length - fitting);
+    await eventually(async () => (await bench.left()).length === ids.length - fitting);
     expect(published).toEqual(ids.slice(0, fitting));
     await eventually(async () => (await valueOf('outbox_memory_bytes')) === 0);
     // There is room again.
@@ -203,19 +138,19 @@ describe('an outbox that publishes from memory', () => {
     expect(read).toEqual([]);
     await grownOld();
     relay.wake();
-    await eventually(async () => (await left()).length === 0);
+    await eventually(async () => (await bench.left()).length === 0);
     expect(published.toSorted()).toEqual([...ids, 'next'].toSorted());
   });
 
   it('publishes nothing from memory that is too old', async () => {
     const relay = relayTo(toList);
-    const [old] = await store(['old']);
+    const [old] = await bench.store(['old']);
     relay.add([old], performance.now() - EVENT_MEMORY_MS);
     await write(relay, ['young']);
     await eventually(() => published.length > 0);
     await relay.stop();
     expect(published).toEqual(['young']);
-    expect(await left()).toEqual(['old']);
+    expect(await bench.left()).toEqual(['old']);
   });
 
   it('publishes what it remembers before it stops', async () => {
@@ -223,6 +158,6 @@ describe('an outbox that publishes from memory', () => {
     await write(relay, ['last']);
     await relay.stop();
     expect(published).toEqual(['last']);
-    expect(await left()).toEqual([]);
+    expect(await bench.left()).toEqual([]);
   });
 });

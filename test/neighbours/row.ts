@@ -115,6 +115,7 @@ export async function runRow(system: NeighbourSystem, row: Row, quiet: Quiet): P
     };
     outcome.violations = [
       ...judge(outcome, quiet),
+      ...idle(reports),
       ...unready,
       ...replayed,
       ...(await crossed(system, good).catch((error: unknown) => [String(error)])),
@@ -161,6 +162,13 @@ function judge({ measured, taken, recoveryMs, events }: Outcome, quiet: Quiet): 
     removals.longest > quiet.removal && `a removal seen after ${removals.longest.toFixed()} ms`,
     events.missing > 0 && `${events.missing} events missing ${RECOVERY_MS / 1000} s after the end`,
   ].filter((violation) => violation !== false);
+}
+
+/** An attack that did nothing would prove nothing. A report of several attacks has a part for each, with the amount of what was done or refused. */
+function idle(reports: Record<string, unknown>[]): string[] {
+  return reports
+    .flatMap(({ done }) => String(done).split('; '))
+    .flatMap((part) => (/[1-9]/.test(part) ? [] : `an attack did nothing: ${part}`));
 }
 
 /** @returns milliseconds from the end of the attack until the system works normally again */

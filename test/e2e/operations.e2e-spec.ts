@@ -1,7 +1,6 @@
 import { System } from '@app/testing/system/system';
 import { notifyAllReaches } from './operations/access.cases-spec';
 import { directPublisher } from './operations/direct-publisher.cases-spec';
-import { hostileInput } from './operations/hostile-input.cases-spec';
 import { membershipsEnd } from './operations/memberships.cases-spec';
 import { metricsOfProcesses } from './operations/metrics.cases-spec';
 import { notificationsAdd } from './operations/notifications-add.cases-spec';
@@ -30,7 +29,6 @@ describe('the operations', () => {
   membershipsEnd(running);
   usersDataDelete(running);
   directPublisher(running);
-  hostileInput(running);
   operatorsPage(running);
   metricsOfProcesses(running);
 });

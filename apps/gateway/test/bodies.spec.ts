@@ -1,4 +1,7 @@
+import { HTTP_MESSAGES } from '@app/contracts/all-messages';
 import { RunningGateway } from './running-gateway';
+
+const OPERATIONS = HTTP_MESSAGES.map(({ http }) => http.path);
 
 const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 const withUserId = (json: string) => `{"data":{"organizationId":"acme","users":[{"userId":${json}}]}}`;
@@ -36,13 +39,20 @@ describe('a body', () => {
     ['a key constructor', '{"data":{"constructor":{"prototype":{"x":1}}}}'],
     ['a depth of 33', `{"data":{},"deep":${nested(32)}}`],
     ['a depth of 100,000', nested(100_000)],
-    ['a userId of 257 bytes', withUserId(`"${'x'.repeat(257)}"`)],
-    ['a userId of a number', withUserId('1')],
-  ])('of %s is answered 400, and nothing is called', async (_, body) => {
-    for (const path of ['/v1/users/add', '/v1/notifications/add', '/v1/notifications/get']) {
+  ])('of %s is answered 400 by every operation, and nothing is called', async (_, body) => {
+    for (const path of OPERATIONS) {
       const { status, json } = await gateway.post(path, body);
-      expect([status, json().error?.status]).toEqual([400, 'INVALID_ARGUMENT']);
+      expect([path, status, Object.keys(json()), json().error?.status]).toEqual([path, 400, ['error'], 'INVALID_ARGUMENT']);
     }
+    expect(gateway.rabbit.calls).toEqual([]);
+  });
+
+  it.each([
+    ['257 bytes', `"${'x'.repeat(257)}"`],
+    ['a number', '1'],
+  ])('with a userId of %s is answered 400', async (_, json) => {
+    const answer = await gateway.post('/v1/users/add', withUserId(json));
+    expect([answer.status, answer.json().error?.status]).toEqual([400, 'INVALID_ARGUMENT']);
     expect(gateway.rabbit.calls).toEqual([]);
   });
 

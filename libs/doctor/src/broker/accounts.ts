@@ -12,7 +12,6 @@ const REFUSED = 403;
 const TOO_LARGE = 406;
 /** The value of max_message_size that docs/servers.md asks for. */
 const MOST_MESSAGE_MIB = 5;
-/** A broker that is short of memory or disk does not answer a publisher at all. */
 const ANSWER_MS = 10_000;
 /** The end of a connection may be lost as well. */
 const CLOSE_MS = 2000;
@@ -33,12 +32,14 @@ const DEFAULT_EXCHANGE = '';
  * Connects with an account, and tries what must work and what must be refused. Nothing is changed: names and keys lead nowhere.
  *
  * @param isTrusted whether the services take it for the account of a service, which needs no grant
+ * @param answerMs how long an answer is waited for. A broker that is short of memory or disk does not answer a publisher at all
  */
 export async function lookAtAccount(
   findings: Findings,
   account: Account | 'full-rights',
   connection: { url: string; tlsFiles: TlsFiles },
   isTrusted = true,
+  answerMs = ANSWER_MS,
 ): Promise<void> {
   const subject = `account ${account}`;
   let model: ChannelModel;
@@ -51,13 +52,13 @@ export async function lookAtAccount(
     const version = String((model.connection.serverProperties as { version?: unknown }).version);
     if (account === 'full-rights') {
       lookAtVersion(findings, version);
-      return await lookAtMessageSize(findings, model);
+      return await lookAtMessageSize(findings, model, answerMs);
     }
     const tried = tryRights(account, model);
-    if (!(await within(ANSWER_MS, tried)))
+    if (!(await within(answerMs, tried)))
       return findings.problem(
         subject,
-        `connects, but the broker did not answer for ${ANSWER_MS / 1000} s`,
+        `connects, but the broker did not answer for ${answerMs / 1000} s`,
         'see docs/runbooks/BrokerBlocked.md',
       );
     const wrong = await tried;
@@ -84,13 +85,13 @@ function lookAtVersion(findings: Findings, version: string): void {
 }
 
 /** No API of the broker has this setting, so a message above it is tried. Nothing keeps it: no queue has its name. */
-async function lookAtMessageSize(findings: Findings, model: ChannelModel): Promise<void> {
+async function lookAtMessageSize(findings: Findings, model: ChannelModel, answerMs: number): Promise<void> {
   const subject = 'message size';
   const tried = isAllowed(model, publishTooMuch, TOO_LARGE);
-  if (!(await within(ANSWER_MS, tried))) {
+  if (!(await within(answerMs, tried))) {
     // The end of the connection would wait for an answer, too.
     destroySocket(model);
-    return findings.skipped(subject, `the broker did not answer for ${ANSWER_MS / 1000} s`);
+    return findings.skipped(subject, `the broker did not answer for ${answerMs / 1000} s`);
   }
   if (await tried)
     findings.warning(

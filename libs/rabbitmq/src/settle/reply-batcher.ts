@@ -51,11 +51,13 @@ export class ReplyBatcher {
   /**
    * @param isConfirmed whether the broker confirms the replies. An ack goes over another connection: a broker that has it may have lost the reply
    * with this one.
+   * @param mostSilentMs how long a queue may confirm nothing before another channel takes the place of this one
    */
   constructor(
     connection: RabbitConnection,
     name: string,
     private readonly isConfirmed: boolean,
+    private readonly mostSilentMs = MOST_SILENT_MS,
   ) {
     const options = { highWaterMark: HIGH_WATER_MARK };
     this.channel = new RabbitChannel<Channel>(connection, {
@@ -178,7 +180,7 @@ export class ReplyBatcher {
     this.silent.set(replyTo, true);
     const isBlocked = () => this.channel.connection.state === 'blocked';
     // A blocked connection confirms nothing to anybody, and opens no channel: after a while it would be given up, with what is written to it.
-    for (let wasBlocked = isBlocked(); !(await within(MOST_SILENT_MS, confirmed)); wasBlocked = isBlocked())
+    for (let wasBlocked = isBlocked(); !(await within(this.mostSilentMs, confirmed)); wasBlocked = isBlocked())
       if (!wasBlocked && !isBlocked()) return this.channel.renew(channel);
     if (wasLate || !(await confirmed)) return;
     this.late.set(replyTo, true);

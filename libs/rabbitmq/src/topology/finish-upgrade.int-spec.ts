@@ -124,8 +124,7 @@ describe('an upgrade', () => {
   it('fails, and keeps a suspect, when the queue for it loses its binding meanwhile', async () => {
     await send('users.commands.suspects');
     await declareTopology(broker.url);
-    const { hostname: host, port } = new URL(broker.url);
-    const proxy = await FaultProxy.start({ host, port: Number(port) });
+    const proxy = await FaultProxy.to(broker.url);
     const upgrading = await openConnection({ url: proxy.through(broker.url), name: 'test' });
     try {
       const published = new Promise<void>((resolve) => {

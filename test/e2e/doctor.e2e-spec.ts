@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process';
 import { connect } from 'amqplib';
 import { Client } from 'pg';
+import { DoctorConfig } from '@app/doctor/config';
+import { examine } from '@app/doctor/doctor';
 import type { Finding } from '@app/doctor/finding';
 import { ACCOUNTS } from '@app/rabbitmq-admin/accounts/rights';
 import { BINDINGS, EXCHANGES, QUEUES } from '@app/rabbitmq/topology/topology';
@@ -34,15 +36,15 @@ describe('the doctor', () => {
     );
   const doctor = (parameters: string[], more?: Record<string, string>) =>
     run('dist/libs/doctor/src/doctor.main.js', parameters, more);
-  const findings = async (more?: Record<string, string>) => {
+  const findingsOfProgram = async (more?: Record<string, string>) => {
     const { stdout } = await doctor(['--json'], more);
     return (JSON.parse(stdout) as { findings: Finding[] }).findings;
   };
-  const problems = async (more?: Record<string, string>) => {
-    const found = await findings(more);
-    // The database of the tests keeps nothing, on purpose.
-    return found.filter(({ state, subject }) => state === 'problem' && subject !== 'settings');
-  };
+  /** Without the second that a start of the program takes. */
+  const findings = (more?: Record<string, string>) => examine(new DoctorConfig({ ...env, ...more }));
+  // The database of the tests keeps nothing, on purpose.
+  const problemsAmong = (found: Finding[]) => found.filter(({ state, subject }) => state === 'problem' && subject !== 'settings');
+  const problems = async (more?: Record<string, string>) => problemsAmong(await findings(more));
   const as = (url: string, user: string) => {
     const own = new URL(url);
     own.username = user;
@@ -102,7 +104,7 @@ describe('the doctor', () => {
   };
 
   it('finds a system right that set-up has made, account by account', async () => {
-    const found = await findings();
+    const found = await findingsOfProgram();
     expect(found.filter(({ state }) => state === 'problem').map(({ subject }) => subject)).toEqual(['settings', 'settings']);
     expect(found.filter(({ state }) => state === 'skipped')).toEqual([]);
     const fine = found.filter(({ state }) => state === 'ok').map(({ subject }) => subject);
@@ -234,7 +236,7 @@ describe('the doctor', () => {
   it("sees a clock that differs from the database's", async () => {
     // The clock of this machine as the doctor reads it, a minute late.
     const late = `data:text/javascript,const now = Date.now; Date.now = () => now() - 60_000`;
-    const found = await problems({ NODE_OPTIONS: `--import "${late}"` });
+    const found = problemsAmong(await findingsOfProgram({ NODE_OPTIONS: `--import "${late}"` }));
     const clocks = found.filter(({ subject }) => subject.startsWith('clock'));
     expect(clocks.map(({ found: text }) => text)).toEqual(Array(2).fill(expect.stringMatching(/ by (59|60)\d{3} ms$/)));
   });

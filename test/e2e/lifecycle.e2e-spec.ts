@@ -17,7 +17,7 @@ const APPS: AppName[] = ['gateway', 'users', 'notifications'];
 describe('a service', () => {
   let system: System;
   beforeAll(async () => {
-    system = await System.start({ env: { LOG_LEVEL: 'debug', SHUTDOWN_DELAY_MS: '1000' }, wholeSetUp: true });
+    system = await System.start({ env: { LOG_LEVEL: 'debug', SHUTDOWN_DELAY_MS: '1000' } });
   });
   afterAll(() => system.stop());
 
@@ -50,28 +50,28 @@ describe('a service', () => {
     },
   );
 
-  it.each(APPS)('%s starts before its dependencies, is alive and not ready, and stops with exit 0', async (app) => {
-    const lonely = new ServiceProcess(app, {
-      AMQP_URL: 'amqp://127.0.0.1:1',
-      DATABASE_URL: 'postgres://127.0.0.1:1/none',
-      PORT: '0',
-    });
-    await lonely.start({ untilReady: false });
-    expect((await lonely.health('live')).status).toBe(200);
-    expect((await lonely.health('ready')).status).toBe(503);
-    expect(await lonely.stop()).toBe(0);
-  });
+  it.each(['users', 'notifications'] as const)(
+    '%s starts before its dependencies, is alive and not ready, and stops with exit 0',
+    async (app) => {
+      const lonely = new ServiceProcess(app, { AMQP_URL: 'amqp://127.0.0.1:1', DATABASE_URL: 'postgres://127.0.0.1:1/none' });
+      await lonely.start({ untilReady: false });
+      expect((await lonely.health('live')).status).toBe(200);
+      expect((await lonely.health('ready')).status).toBe(503);
+      expect(await lonely.stop()).toBe(0);
+    },
+  );
 
   it.each([
     [{}, /^http:\/\/(\[::1?\]|127\.0\.0\.1|0\.0\.0\.0):/],
     [{ HOST: '127.0.0.1', HEALTH_HOST: '127.0.0.1' }, /^http:\/\/127\.0\.0\.1:/],
-  ])('the gateway with %j listens there, and IPv4 always finds it', async (env, url) => {
+  ])('the gateway with %j starts before its dependencies, listens there, and IPv4 always finds it', async (env, url) => {
     const lonely = new ServiceProcess('gateway', { AMQP_URL: 'amqp://127.0.0.1:1', PORT: '0', ...env });
     await lonely.start({ untilReady: false });
     await eventually(() => lonely.url);
     expect(lonely.url).toMatch(url);
     expect((await fetch(`http://127.0.0.1:${new URL(lonely.url).port}/health/live`)).status).toBe(200);
     expect((await lonely.health('live')).status).toBe(200);
+    expect((await lonely.health('ready')).status).toBe(503);
     expect(await lonely.stop()).toBe(0);
   });
 
@@ -154,11 +154,5 @@ describe('a service', () => {
       { 'x-request-id': 'x'.repeat(129) },
     );
     expect(made.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
-  });
-
-  it('shows its metrics', async () => {
-    await add('measured');
-    expect(await system.services.notifications.metrics()).toContain('notification_batch_size_count');
-    expect(await system.services.gateway.metrics()).toMatch(/http_request\w*_bucket/);
   });
 });

@@ -47,7 +47,8 @@ describe('a tenant', () => {
   const readAll = (system: System, headers = own) =>
     // Without the time of the read itself.
     Promise.all(READS.map(async ([operation, data]) => ({ ...(await call(system, operation, data, headers)), asOf: 0 })));
-  const tenants = (...words: string[]) => from.tool(['tenants', ...words], { TARGET_DATABASE_URL: to.databaseUrl });
+  const tenants = (...words: string[]) =>
+    from.program('dist/libs/tenants/src/tenants.main.js', words, { TARGET_DATABASE_URL: to.databaseUrl });
   const refusal = (...words: string[]) =>
     tenants(...words).then(
       () => 'no refusal',
@@ -202,7 +203,8 @@ describe('a tenant', () => {
   it('is the same in the other installation, with its tokens, for every read', async () => {
     const others = await settledRowsOf(sql.to, 'demo-key');
     await settledRowsOf(sql.from, apiKey);
-    const { rows } = JSON.parse(await tenants('copy', apiKey, '--json')) as { rows: Record<string, number> };
+    const copied = await from.tool(['tenants', 'copy', apiKey, '--json'], { TARGET_DATABASE_URL: to.databaseUrl });
+    const { rows } = JSON.parse(copied) as { rows: Record<string, number> };
     expect(rows).toMatchObject({ 'users.users': 3, 'users.document_members': 0, 'notifications.notifications': 4 });
     expect((await to.call('users/get', ORGANIZATION, own)).status).toBe(403);
     await to.keys('enable', apiKey);

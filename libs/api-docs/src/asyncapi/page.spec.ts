@@ -24,7 +24,9 @@ describe('the page about messages', () => {
   });
 
   it('has exactly one target for every internal link', () => {
-    for (const [, target] of html.matchAll(/href="#([^"]+)"/g)) expect(html.split(` id="${target}"`)).toHaveLength(2);
+    const targets = new Set([...html.matchAll(/href="#([^"]+)"/g)].map(([, target]) => target));
+    expect([...targets]).toEqual(expect.arrayContaining([...articles.keys()]));
+    for (const target of targets) expect(html.split(` id="${target}"`)).toHaveLength(2);
   });
 
   it.each(ALL_MESSAGES.map((message) => [message.pattern, message] as const))(

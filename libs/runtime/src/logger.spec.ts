@@ -1,5 +1,8 @@
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, openSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { buildSync } from 'esbuild';
@@ -34,7 +37,27 @@ const FAILED = programOf(`
   logger.fatal({ err: error }, 'an uncaught error');
   exitAfterLogging(logger, 0);`);
 
-const children: ChildProcessByStdio<null, Readable, null>[] = [];
+/** Does what it is told, and answers each time with the number of dropped lines. */
+const TOLD = programOf(`
+  import { closeSync, openSync, write } from 'node:fs';
+  import { register } from 'prom-client';
+  import { createLogger, exitAfterLogging } from './logger';
+  const logger = createLogger('test', 'info');
+  const steps = {
+    info: (text) => logger.info(text),
+    fill: () => Array.from({ length: 1000 }, () => logger.info('x'.repeat(4000))),
+    fatal: (text) => logger.fatal(text),
+    // With one thread for files this write comes after those of the log.
+    written: () => new Promise((resolve) => write(1, Buffer.alloc(0), resolve)),
+    stdout: (path) => openSync(path, 'w', closeSync(1)),
+    exit: () => exitAfterLogging(logger, 3),
+  };
+  process.on('message', async ([step, text]) => {
+    await steps[step](text);
+    process.send((await register.getSingleMetric('log_lines_dropped_total').get()).values[0].value);
+  });`);
+
+const children: ChildProcess[] = [];
 
 function start() {
   const child = spawn(process.execPath, ['-e', PROGRAM], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }) as ChildProcessByStdio<
@@ -55,6 +78,18 @@ function start() {
     return code ?? signal;
   };
   return { child, logs, exit };
+}
+
+function startTold(stdout: 'pipe' | number) {
+  const env = { ...process.env, UV_THREADPOOL_SIZE: '1' };
+  const child = spawn(process.execPath, ['-e', TOLD], { env, stdio: ['ignore', stdout, 'inherit', 'ipc'] });
+  children.push(child);
+  const tell = async (...step: [string, string?]) => {
+    child.send(step);
+    const [dropped] = (await once(child, 'message')) as [number];
+    return dropped;
+  };
+  return { child, tell, exited: once(child, 'exit') };
 }
 
 describe('the log', () => {
@@ -78,6 +113,46 @@ describe('the log', () => {
     const { logs, exit } = start();
     await logs(2000);
     expect(await exit()).toBe('SIGKILL');
+  });
+
+  it('does not keep a process that ends by an uncaught error while stdout is not read', async () => {
+    const { tell, exited } = startTold('pipe');
+    await tell('fill');
+    await tell('fatal', 'an uncaught error');
+    await tell('exit');
+    expect(await exited).toEqual([null, 'SIGKILL']);
+  });
+
+  describe('on a stdout that takes nothing, such as a file on a full disk', () => {
+    const startFull = () => startTold(openSync(__filename, 'r'));
+
+    it('keeps its lines until there is room', async () => {
+      const { tell, exited } = startFull();
+      for (const text of ['first', 'second']) await tell('info', text).then(() => tell('written'));
+      await tell('fatal', 'third');
+      const path = join(mkdtempSync(join(tmpdir(), 'log-')), 'stdout');
+      await tell('stdout', path);
+      await tell('info', 'fourth');
+      await tell('exit');
+      expect(await exited).toEqual([3, null]);
+      const lines = readFileSync(path, 'utf8').trim().split('\n');
+      expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual(['first', 'second', 'third', 'fourth']);
+    });
+
+    it('does not keep a process that ends', async () => {
+      const { tell, exited } = startFull();
+      await tell('fatal', 'an uncaught error');
+      await tell('exit');
+      expect(await exited).toEqual([3, null]);
+    });
+  });
+
+  it('counts its lines as dropped when the reader of stdout has gone', async () => {
+    const { child, tell } = startTold('pipe');
+    child.stdout?.destroy();
+    await tell('info', 'nobody reads it');
+    await tell('written');
+    expect(await tell('info', 'nor this')).toBe(1);
   });
 
   it('is complete and in order when the process exits', async () => {

@@ -18,6 +18,17 @@ function shownOf(error: unknown): unknown {
 const ENDS_OF_LINE = /[\u0085\u2028\u2029]/g;
 const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
+/** Lets the service outlive its stdout: neither a full disk behind it nor the end of its reader may stop it. */
+function outliveStdout(stdout: ReturnType<typeof pino.destination>): void {
+  // What a full disk does not take waits, and is written with a later line.
+  stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+    // pino would drop all further lines without counting them.
+    if (code === 'EPIPE') stdout.write = () => (linesDropped.inc(), false);
+  });
+  // pino calls it for a fatal line and at the exit. It would wait for ever, and the thread with it.
+  stdout.flushSync = () => undefined;
+}
+
 /**
  * JSON lines on stdout, one object per line, with the service's name. Never log bodies, tokens or URLs with credentials. Writes are asynchronous,
  * because a reader that stops reading must not block the service.
@@ -26,6 +37,7 @@ export function createLogger(service: string, level: LogLevel): Logger {
   // Not 0, because then flush() would not wait.
   const stdout = pino.destination({ sync: false, minLength: 1, maxLength: MAX_WAITING });
   stdout.on('drop', () => linesDropped.inc());
+  outliveStdout(stdout);
   logBufferLimit.set(MAX_WAITING);
   return pino(
     {

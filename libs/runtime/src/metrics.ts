@@ -6,7 +6,7 @@ import type { Readiness } from './readiness';
 
 export const linesDropped = new Counter({
   name: 'log_lines_dropped_total',
-  help: 'Log lines dropped because stdout is read too slowly.',
+  help: 'Log lines dropped because stdout is read too slowly, takes nothing, such as a file on a full disk, or has no reader any more.',
 });
 
 export const logBufferLimit = new Gauge({

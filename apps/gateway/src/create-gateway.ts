@@ -61,7 +61,12 @@ export async function createGateway({
 
   const strangers = new StrangerLines(logger);
   const pieces = new SmallPieces(logger, unproved, (socket) => connections.close(socket, 'pieces'));
-  const adapter = createAdapter(connections, pieces, strangers, serverLimits);
+  const begin = (request: FastifyRequest, reply: FastifyReply) => {
+    void reply.header('x-request-id', request.id);
+    traceRequest(request, reply, connections);
+    logRequests(request, reply, connections, logger, strangers);
+  };
+  const adapter = createAdapter(connections, pieces, strangers, serverLimits, begin);
   const fastify = adapter.getInstance();
   refuseUnread(fastify.server, admission, tooMany, connections);
   connections.watch(fastify.server);
@@ -85,9 +90,7 @@ export async function createGateway({
   fastify.decorateRequest('refused', false);
   // Hooks with callbacks, because a promise for each hook would cost more than the hook itself.
   fastify.addHook('onRequest', (request, reply, done) => {
-    void reply.header('x-request-id', request.id);
-    traceRequest(request, reply, connections);
-    logRequests(request, reply, connections, logger, strangers);
+    begin(request, reply);
     done();
   });
   fastify.addHook('onRequest', admission.admit);
@@ -123,13 +126,16 @@ function createAdapter(
   pieces: SmallPieces,
   strangers: StrangerLines,
   limits: ServerLimits,
+  begin: (request: FastifyRequest, reply: FastifyReply) => void,
 ): FastifyAdapter {
   return new FastifyAdapter({
     genReqId: requestIdOf,
     bodyLimit: MAX_BODY_BYTES,
     // Fastify calls this, before any hook, for a path that cannot be decoded: answer it like any unknown path.
-    frameworkErrors: (_error: unknown, { raw }: FastifyRequest, reply: FastifyReply) =>
-      sendError(reply, ambiguityOf(raw) ?? nothingHere()),
+    frameworkErrors: (_error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+      begin(request, reply);
+      sendError(reply, ambiguityOf(request.raw) ?? nothingHere());
+    },
     clientErrorHandler: answerClientErrors(connections, strangers),
     // Requests that arrive on an open connection while the server closes are served: that is cheaper than a retry.
     return503OnClosing: false,

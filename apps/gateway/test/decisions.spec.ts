@@ -107,10 +107,17 @@ describe('what is decided, in this order', () => {
     for (const method of ['GET', 'POST', 'OPTIONS']) expectError(await gateway.send({ method, path }), 404, 'NOT_FOUND');
   });
 
-  it('answers 404 at a path that cannot be decoded, with the request id of the caller', async () => {
-    const received = await gateway.send({ path: '/v1/%zz', headers: { 'x-request-id': 'mine' } });
+  it('answers 404 at a path that cannot be decoded, with the request id of the caller, and logs and measures it', async () => {
+    // Its own, because strangers have ten lines a second.
+    const other = await RunningGateway.start();
+    const measured = () => other.metric('http_request_seconds', { route: 'unknown', le: '+Inf' });
+    const before = await measured();
+    const received = await other.send({ path: '/v1/%zz', headers: { 'x-request-id': 'mine' } });
     expectError(received, 404, 'NOT_FOUND');
     expect(received.headers['x-request-id']).toBe('mine');
+    expect(await other.log.line({ requestId: 'mine' })).toMatchObject({ msg: 'request', status: 404, error: 'NOT_FOUND' });
+    expect(await measured()).toBe(before + 1);
+    await other.stop();
   });
 
   it.each(OPERATIONS)('answers 405 to any other method at %s', async (path) => {

@@ -56,6 +56,17 @@ describe(CollaborationClient.name, () => {
     await expect(query).rejects.toMatchObject({ status: 'INVALID_ARGUMENT', message: 'users.get.v1 is a query: call it.' });
   });
 
+  it('refuses at once an operation that there is not, and a number of calls that is none', async () => {
+    const unknown = 'users.remove.v1' as string as 'users.add.v1';
+    for (const sent of [
+      client.publish(unknown, { organizationId: 'o', users: [] }),
+      client.call(unknown, { organizationId: 'o', users: [] }),
+    ])
+      await expect(sent).rejects.toMatchObject({ status: 'INVALID_ARGUMENT', message: 'users.remove.v1 is not an operation.' });
+    for (const maxPending of [0, NaN])
+      expect(() => new CollaborationClient({ url: broker.url, name: 'billing', maxPending })).toThrow(RangeError);
+  });
+
   it('connects when it is asked whether it is ready', async () => {
     expect(client.check()).toMatch(/^not connected to the broker/);
     await eventually(() => client.check() === undefined);

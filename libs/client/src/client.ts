@@ -5,7 +5,7 @@ import { Caller } from '@app/amqp/calls/caller';
 import { RabbitChannel } from '@app/amqp/connection/channel';
 import { checkExchanges } from '@app/amqp/connection/check-topology';
 import { RabbitConnection } from '@app/amqp/connection/connection';
-import { messageProperties, type Operation } from '@app/amqp/messages/message-properties';
+import { messageProperties } from '@app/amqp/messages/message-properties';
 import { silent, type Observer } from '@app/amqp/connection/observer';
 import { allAnswered, ConfirmedPublisher, NotWritten } from '@app/amqp/publishing/publisher';
 import { within } from '@app/runtime/within';
@@ -13,9 +13,9 @@ import { ApiError } from '@app/contracts/error';
 import { attempt, type Attempts } from './attempts';
 import type { ListenOptions } from './listen-options';
 import { Listener } from './listener';
-import { KINDS, type Commands, type Operations } from './operations';
+import type { Commands, Operations } from './operations';
 import { RunningWork } from './running-work';
-import { readOptions, type Called, type SendOptions } from './send-options';
+import { operationOf, readOptions, type Called, type SendOptions } from './send-options';
 
 export { ApiError } from '@app/contracts/error';
 export type { ErrorStatus, FieldProblem } from '@app/contracts/error';
@@ -83,7 +83,8 @@ export class CollaborationClient {
 
   /** @throws Error when the URL is not a valid broker URL (without quoting it); RangeError for another invalid option */
   constructor(private readonly options: ClientOptions) {
-    const { url, name, caFile, certFile, keyFile } = options;
+    const { url, name, caFile, certFile, keyFile, maxPending = 1 } = options;
+    if (!(maxPending >= 1)) throw new RangeError('maxPending must be at least 1.');
     if (name === '' || Buffer.byteLength(name) > MAX_NAME_BYTES) throw new RangeError('name must have 1 to 200 bytes.');
     const tlsFiles = { caFile, certFile, keyFile };
     const connection = (purpose: Purpose) =>
@@ -106,14 +107,14 @@ export class CollaborationClient {
    *
    * @returns its message id, which is the id of a notification without `notificationId`, unless the `idempotencyKey` was used before
    * @throws ApiError UNAVAILABLE: the broker does not have it. DEADLINE_EXCEEDED: the broker may have it. PERMISSION_DENIED: the account may not
-   *   publish this operation. INVALID_ARGUMENT: the body or an option cannot be sent, or it is a query
+   *   publish this operation. INVALID_ARGUMENT: the body or an option cannot be sent, or it is a query or no operation
    */
   async publish<Name extends keyof Commands>(
     name: Name,
     body: Commands[Name]['request'],
     options: SendOptions = {},
   ): Promise<{ messageId: string }> {
-    const operation: Operation = { kind: KINDS[name], pattern: name };
+    const operation = operationOf(name);
     // JavaScript has no types: the broker would confirm it, and the service drop it.
     if (operation.kind === 'query') throw new ApiError('INVALID_ARGUMENT', `${name} is a query: call it.`);
     const { timeoutMs, content, ...sent } = readOptions(operation, body, options, this.options);
@@ -146,7 +147,7 @@ export class CollaborationClient {
     body: Operations[Name]['request'],
     options: SendOptions = {},
   ): Promise<Called<Name>> {
-    const operation = { kind: KINDS[name], pattern: name };
+    const operation = operationOf(name);
     const { timeoutMs, content, ...sent } = readOptions(operation, body, options, this.options);
     this.start(this.publishing);
     const { name: appId, maxPending } = this.options;

@@ -15,4 +15,18 @@ describe(readOptions.name, () => {
     const refused = { name: 'ApiError', status: 'INVALID_ARGUMENT' };
     expect(() => readOptions(OPERATION, body, { apiKey: 'key' }, {})).toThrow(expect.objectContaining(refused) as Error);
   });
+
+  // JavaScript has no types. A published command with them would be confirmed, and refused where nobody sees it.
+  it.each<[string, unknown]>([
+    ['idempotencyKey', null],
+    ['idempotencyKey', 42],
+    ['requestId', 42],
+    ['messageId', 42],
+    ['timeoutMs', '5000'],
+    ['timeoutMs', NaN],
+  ])('refuses the option %s of %p', (name, value) => {
+    const refused = { status: 'INVALID_ARGUMENT', message: expect.stringContaining(name) as string };
+    const options = { apiKey: 'key', [name]: value };
+    expect(() => readOptions(OPERATION, {}, options, {})).toThrow(expect.objectContaining(refused) as Error);
+  });
 });

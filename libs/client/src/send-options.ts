@@ -4,7 +4,7 @@ import type { Operation } from '@app/amqp/messages/message-properties';
 import { ApiError } from '@app/contracts/error';
 import { IDEMPOTENCY_KEY, REQUEST_ID } from '@app/contracts/headers';
 import { MAX_BODY_BYTES, MAX_QUERY_BYTES, MAX_VALUES, valuesOf } from '@app/contracts/json';
-import type { Operations } from './operations';
+import { KINDS, type Operations } from './operations';
 
 /** Options of one command or query. */
 export interface SendOptions {
@@ -35,6 +35,12 @@ export interface Called<Name extends keyof Operations> {
 const MAX_TIMEOUT_MS = 300_000;
 const MAX_PROPERTY_BYTES = 255;
 
+/** @throws ApiError INVALID_ARGUMENT for a name that is none: the broker would return it until the deadline, as if the service were away */
+export function operationOf(name: keyof Operations): Operation {
+  if (!Object.hasOwn(KINDS, name)) throw new ApiError('INVALID_ARGUMENT', `${name} is not an operation.`);
+  return { kind: KINDS[name], pattern: name };
+}
+
 /**
  * @returns with the body as bytes of its JSON, which stay as they are when the caller changes the body
  * @throws ApiError INVALID_ARGUMENT when an option or the body cannot be sent
@@ -62,15 +68,20 @@ export function readOptions(
   if (content.length > MAX_VALUES && valuesOf(content) > MAX_VALUES)
     throw refused(`The body of ${pattern} must have at most ${MAX_VALUES} values.`);
   if (!tenant) throw refused('apiKey is missing: give it to the client or to the call.');
-  if (!(time > 0 && time <= MAX_TIMEOUT_MS)) throw refused(`timeoutMs must be more than 0 and at most ${MAX_TIMEOUT_MS}.`);
-  if (messageId === '' || Buffer.byteLength(messageId) > MAX_PROPERTY_BYTES) throw refused('messageId must have 1 to 255 bytes.');
-  if (idempotencyKey !== undefined && !IDEMPOTENCY_KEY.test(idempotencyKey)) {
+  if (!(Number.isFinite(time) && time > 0 && time <= MAX_TIMEOUT_MS))
+    throw refused(`timeoutMs must be more than 0 and at most ${MAX_TIMEOUT_MS}.`);
+  if (!isText(messageId, /./s) || Buffer.byteLength(messageId) > MAX_PROPERTY_BYTES)
+    throw refused('messageId must have 1 to 255 bytes.');
+  if (idempotencyKey !== undefined && !isText(idempotencyKey, IDEMPOTENCY_KEY)) {
     throw refused('idempotencyKey must be 1-255 printable ASCII characters.');
   }
-  if (!REQUEST_ID.test(requestId)) throw refused('requestId must be 1-128 printable ASCII characters.');
+  if (!isText(requestId, REQUEST_ID)) throw refused('requestId must be 1-128 printable ASCII characters.');
   const trace = traceparent === undefined ? undefined : { traceparent, tracestate };
   return { content, apiKey: tenant, timeoutMs: time, messageId, idempotencyKey, requestId, trace };
 }
+
+/** JavaScript has no types, and a regular expression also takes null for a text. */
+const isText = (value: unknown, form: RegExp): boolean => typeof value === 'string' && form.test(value);
 
 /** A cycle and a BigInt have no JSON, and neither has what a `toJSON()` makes undefined. */
 function jsonOf(pattern: string, body: unknown): Buffer {

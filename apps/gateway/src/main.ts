@@ -15,6 +15,8 @@ import { probeUsers } from './admission/probe-users';
 import { GatewayConfig } from './config';
 import { createGateway } from './create-gateway';
 import { listen } from './server/listen';
+import { mostConnections } from './server/most-connections';
+import { SERVER_LIMITS } from './server/server-limits';
 
 /** How long the drain waits for running calls, in milliseconds. The caller of a longer one gets 504 then, and not the end of its connection. */
 const RUNNING_CALLS_MS = 14_000;
@@ -45,7 +47,10 @@ void runService('gateway', GatewayConfig, async (config, { logger, readiness, re
   });
   const busyKeys = new BusyKeys();
   reports.set('/tenants', busyKeys.report);
-  const app = await createGateway({ config, rabbit, authenticator, logger, readiness, busyKeys });
+  const maxConnections = mostConnections(SERVER_LIMITS.maxConnections);
+  if (maxConnections < SERVER_LIMITS.maxConnections)
+    logger.warn({ msg: 'the limit of open files allows fewer connections than usual', maxConnections });
+  const app = await createGateway({ config, rabbit, authenticator, logger, readiness, busyKeys, limits: { maxConnections } });
   // Does not wait for the broker: until it is connected, calls are answered with 503.
   await rabbit.connect();
   revocations.start();

@@ -4,6 +4,7 @@ import { notification } from '@app/testing/system/notification';
 import { System } from '@app/testing/system/system';
 import { ServiceProcess, type AppName } from '@app/testing/system/service-process';
 import { eventually } from '@app/testing/eventually';
+import { freePort } from '@app/testing/free-port';
 import { keepCalling } from '@app/testing/system/keep-calling';
 
 /** The kernel's own limit of connections that a process has not accepted. */
@@ -38,13 +39,14 @@ describe('a service', () => {
     expect(text).not.toContain('secret');
   });
 
-  it.each(['PORT', 'HEALTH_PORT'])(
-    'a %s that another process has is reported in one line, and the process exits 1',
-    async (name) => {
-      const taken = new URL(system.services.gateway.url).port;
-      const second = new ServiceProcess('gateway', { AMQP_URL: 'amqp://127.0.0.1:1', PORT: '0', [name]: taken });
+  it.each(['PORT', 'HEALTH_PORT', 'PORT and HEALTH_PORT'])(
+    'a %s that is taken is reported in one line, and the process exits 1',
+    async (names) => {
+      const taken = names.includes(' ') ? String(await freePort()) : new URL(system.services.gateway.url).port;
+      const ports = Object.fromEntries(names.split(' and ').map((name) => [name, taken]));
+      const second = new ServiceProcess('gateway', { AMQP_URL: 'amqp://127.0.0.1:1', PORT: '0', ...ports });
       await expect(second.start()).rejects.toThrow('exited with 1');
-      const line = second.output.find((text) => text.includes('another process listens on this port'));
+      const line = second.output.find((text) => text.includes('this port is taken; PORT, OPERATOR_PORT or HEALTH_PORT'));
       expect(JSON.parse(line!)).toMatchObject({ level: 60, port: Number(taken) });
       expect(line).not.toContain('stack');
     },

@@ -111,7 +111,7 @@ export async function runService<C extends ServiceConfig>(
     if (code === 'EADDRINUSE')
       pino.fatal(
         { address, port },
-        'the start failed: another process listens on this port; PORT or HEALTH_PORT chooses another one',
+        'the start failed: this port is taken; PORT, OPERATOR_PORT or HEALTH_PORT chooses another one',
       );
     else pino.fatal({ err }, 'the start failed');
     exit(1);

@@ -66,6 +66,10 @@ describe(parseJson.name, () => {
     expect(() => parseJson(Buffer.from([0x22, 0xc3, 0x28, 0x22]))).toThrow('The body must be UTF-8.');
   });
 
+  it('names a byte order mark, which nobody sees', () => {
+    expect(() => parseJson(Buffer.from('\ufeff{}'))).toThrow('The body must be JSON, without a byte order mark.');
+  });
+
   it('never quotes the body in its message', () => {
     expect(() => parseJson(Buffer.from('{"secret-word"'))).toThrow(/^(?!.*secret-word)/);
   });

@@ -34,8 +34,8 @@ export function parseJson(bytes: Buffer): unknown {
   try {
     value = JSON.parse(text);
   } catch {
-    // The parser's own message quotes the body.
-    throw refused('The body must be JSON.');
+    // The parser's own message quotes the body. Some programs write such a mark in front of UTF-8, and nothing shows it.
+    throw refused(text.startsWith('\ufeff') ? 'The body must be JSON, without a byte order mark.' : 'The body must be JSON.');
   }
   // Valid UTF-8 has no surrogates, and JSON has no raw NUL: only an escape can produce them.
   refuseHostile(value, 1, text.includes('\\u'));

@@ -14,8 +14,10 @@ describe(readListenOptions.name, () => {
     [{ prefetch: 0 }],
     [{ tries: 21 }],
     [{ handlers: {} }],
+    [{ handlers: { 'user.added.v1': undefined } }],
+    [{ handlers: { ...LISTENING.handlers, 'user.removed': () => undefined } }],
     [{ queue: 'no spaces' }],
-  ])('refuses %j', (wrong) => {
+  ])('refuses %p', (wrong) => {
     expect(() => readListenOptions({ ...LISTENING, ...wrong })).toThrow(RangeError);
   });
 });

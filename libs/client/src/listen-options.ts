@@ -1,3 +1,4 @@
+import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { Handlers } from './events';
 
 export interface ListenOptions {
@@ -18,6 +19,7 @@ export interface ListenOptions {
   timeoutMs?: number | undefined;
 }
 
+const TYPES: ReadonlySet<string> = new Set(Object.values(EVENT_TYPES));
 const QUEUE_NAME = /^[A-Za-z0-9._-]{1,200}$/;
 
 /** The options with their defaults. @throws RangeError for an invalid one */
@@ -31,11 +33,18 @@ export function readListenOptions({
 }: ListenOptions) {
   if (!QUEUE_NAME.test(queue)) throw new RangeError('queue must be 1-200 letters, digits, dots, underscores and hyphens.');
   if (Object.keys(handlers).length === 0) throw new RangeError('handlers must have at least one type of event.');
+  for (const [type, handler] of Object.entries(handlers)) requireHandler(type, handler);
   requireWhole('prefetch', prefetch, 1000);
   requireWhole('tries', tries, 20);
   requireWhole('maxLength', maxLength, 10_000_000);
   if (!(timeoutMs > 0)) throw new RangeError('timeoutMs must be more than 0.');
   return { queue, handlers, prefetch, tries, maxLength, timeoutMs };
+}
+
+/** Otherwise its events would be acknowledged, and lost. Types allow an undefined one. */
+function requireHandler(type: string, handler: unknown): void {
+  if (!TYPES.has(type)) throw new RangeError(`${type} is not a type of event.`);
+  if (typeof handler !== 'function') throw new RangeError(`the handler of ${type} must be a function.`);
 }
 
 function requireWhole(name: string, value: number, max: number): void {

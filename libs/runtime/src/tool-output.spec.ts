@@ -1,3 +1,6 @@
+import { spawnSync } from 'node:child_process';
+import { openSync } from 'node:fs';
+import { buildSync } from 'esbuild';
 import { UsageError } from './command-line';
 import { ToolOutput } from './tool-output';
 
@@ -35,6 +38,18 @@ describe('the output of a tool', () => {
       stderr: '{"note":"half"}\n{"note":"take care"}\n',
     });
   });
+});
+
+it('makes a tool fail when it is lost, as in a file on a full disk', () => {
+  const contents = `import { ToolOutput } from './tool-output'; new ToolOutput(['--json']).result({ data: { token: 'x' }, lines: [] });`;
+  const options = { bundle: true, platform: 'node', write: false } as const;
+  const program = buildSync({ stdin: { contents, resolveDir: __dirname }, ...options }).outputFiles[0].text;
+  const takesNothing = openSync(__filename, 'r');
+  const { status, stderr } = spawnSync(process.execPath, ['-e', program], {
+    stdio: ['ignore', takesNothing, 'pipe'],
+    encoding: 'utf8',
+  });
+  expect([status, stderr]).toEqual([1, '{"error":"The output cannot be written: EBADF."}\n']);
 });
 
 describe('the failure of a tool', () => {

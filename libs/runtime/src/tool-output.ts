@@ -14,6 +14,12 @@ export class ToolOutput {
   /** @param args of the program: a wrong command line is answered in the wanted form, too */
   constructor(args: readonly string[] = process.argv.slice(2)) {
     this.json = args.includes('--json');
+    // The console ignores it. A reader that has gone has had enough.
+    process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+      if (code === 'EPIPE') return;
+      this.aside('error', `The output cannot be written: ${code}.`);
+      process.exitCode = 1;
+    });
   }
 
   readonly json: boolean;

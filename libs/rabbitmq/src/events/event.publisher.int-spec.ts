@@ -7,6 +7,7 @@ import { createDeclaredBroker, type DeclaredBroker } from '@app/testing/broker/b
 import { eventually } from '@app/testing/eventually';
 import { TcpLink } from '@app/testing/tcp-link';
 import { EventPublisher, type PublishedEvent } from './event.publisher';
+import { declareTopology } from '../topology/declare-topology';
 import { EventSubscriber } from './event.subscriber';
 
 const PATIENCE_MS = 1000;
@@ -156,6 +157,19 @@ describe(EventPublisher.name, () => {
       await stalling.close();
       await link.close();
     }
+  });
+
+  it('fails while the queue of a service of this system is missing: the outbox keeps the event', async () => {
+    await channel.deleteQueue('notifications.events');
+    const event = { ...created(), type: 'user.removed.v1' };
+    await expect(publisher.publish([event])).rejects.toThrow('no queue is bound for user.removed.v1: run "npm run setup"');
+    // The gateway has a queue for each process, and there may be none.
+    expect(await publisher.publish([revoked()])).toEqual(new Set());
+    await declareTopology(broker.url);
+    expect(await publisher.publish([event])).toEqual(new Set());
+    expect((await channel.get('notifications.events', { noAck: true })) || undefined).toMatchObject({
+      properties: { messageId: event.id },
+    });
   });
 
   it('fails when the queue of a process of this system is full', async () => {

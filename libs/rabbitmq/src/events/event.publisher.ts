@@ -1,6 +1,6 @@
 import type { ConfirmChannel } from 'amqplib';
 import type { Registry } from 'prom-client';
-import { ALL_EVENTS, HEARD_HERE } from '@app/contracts/all-events';
+import { ALL_EVENTS, HEARD_HERE, SUBSCRIPTIONS } from '@app/contracts/all-events';
 import type { CloudEvent } from '@app/contracts/event';
 import type { ServiceName } from '@app/contracts/message';
 import { RabbitChannel } from '@app/amqp/connection/channel';
@@ -25,6 +25,13 @@ const CONFIRM_TIMEOUT_MS = 4000;
 const PATIENCE_MS = 30_000;
 /** Most remembered events that only `events.own` has so far. A forgotten one is published to `events.own` again. */
 const MAX_REMEMBERED = 10_000;
+
+/** Types with a queue that set-up declares. The gateway has one for each process instead, and there may be none. */
+const HAS_QUEUE: ReadonlySet<string> = new Set(
+  Object.values(SUBSCRIPTIONS)
+    .flat()
+    .map(({ type }) => type),
+);
 
 /** An event to be published. The outbox has the same fields, in a library that this one must not know. */
 export interface PublishedEvent {
@@ -93,7 +100,8 @@ export class EventPublisher {
   /**
    * @returns the ids of events that a listener of another service refuses, to be published again. All other listeners have them. After 30 s of
    *   refusals an id is no longer returned: that listener loses the event, and `events_refused_total` counts it
-   * @throws Error when the broker has not confirmed all events within 4 s: some of them may be published
+   * @throws Error when the broker has not confirmed all events within 4 s, or a service of this system has no queue for one of them: some of them
+   *   may be published
    */
   async publish(events: readonly PublishedEvent[]): Promise<ReadonlySet<string>> {
     const until = performance.now() + CONFIRM_TIMEOUT_MS;
@@ -144,8 +152,8 @@ export class EventPublisher {
     const publication = this.publisher.publish({
       exchange,
       routingKey: type,
-      // An event need not have a listener.
-      mandatory: false,
+      // A listener of another service need not be there.
+      mandatory: exchange === 'events.own' && HAS_QUEUE.has(type),
       body: bodyOf(event, this.options.service),
       properties: {
         persistent: true,
@@ -165,6 +173,7 @@ export class EventPublisher {
     });
     if (outcome === 'confirmed') span?.end();
     else endFailed(span, outcome);
+    if (outcome === 'returned') throw new Error(`no queue is bound for ${type}: run "npm run setup"`);
     if (outcome !== 'confirmed' && outcome !== 'nacked') throw new Error(`an event was ${outcome}`);
     return { id, type, refused: outcome === 'nacked' };
   }

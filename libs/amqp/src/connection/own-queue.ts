@@ -22,21 +22,22 @@ export async function openOwnQueue(
   });
   await channel.bindQueue(queue, exchange, routingKey ?? queue);
   await channel.consume(queue, (message) => (message ? onMessage(message) : closeQuietly(channel)), { noAck: true });
-  watch(channel, queue);
+  watch(channel, queue, exchange);
   return queue;
 }
 
 /**
- * Asks once a second whether the queue still exists. When it does not, the broker closes the channel.
+ * Asks once a second whether the queue and its exchange still exist. When one does not, the broker closes the channel.
  *
- * With Khepri before RabbitMQ 4.2, a node that was frozen or cut off deletes the exclusive queues of other nodes from the metadata when it is back. Their
+ * The binding goes with the exchange, and does not come back with it. With Khepri before RabbitMQ 4.2, a node that was frozen or cut off deletes the exclusive queues of other nodes from the metadata when it is back. Their
  * consumers are not cancelled, and no message arrives any more (rabbitmq-server, issue 12949).
  */
-function watch(channel: Channel, queue: string): void {
+function watch(channel: Channel, queue: string, exchange: string): void {
   let isAsking = false;
   const ask = async () => {
     isAsking = true;
     await channel.checkQueue(queue);
+    await channel.checkExchange(exchange);
     isAsking = false;
   };
   // The loss of the channel says everything about a failure. Until then there is no further question.

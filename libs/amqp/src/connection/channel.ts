@@ -2,6 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import type { Channel, ChannelModel } from 'amqplib';
 import { Backoff } from './backoff';
 import type { RabbitConnection } from './connection';
+import { Failures } from './failures';
 import { IN_USE } from './leave-node';
 import { closeQuietly, endOf, isChannelClosed, NotYet, OPENING, SETTING_UP, TooSlow, type Opened } from './opened-channel';
 import { LONGEST_MS, within } from '@app/runtime/within';
@@ -41,7 +42,7 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
   private channel?: C;
   /** Callers that wait until it is usable. As listeners of an event, the end of each would search through all of them. */
   private readonly waiting = new Set<(ready: boolean) => void>();
-  private problem?: string;
+  private readonly failures = new Failures();
   private notYet?: NotYet;
   /** The event that it waits for while it is not usable. */
   private step = OPENING;
@@ -72,7 +73,8 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
     const { state } = this.connection;
     if (state === 'down') return this.connection.waitsFor;
     if (state === 'blocked') return 'the broker is short of memory or disk';
-    return this.channel ? undefined : (this.problem ?? `${this.options.name}: ${this.step} at ${this.connection.address}`);
+    if (this.channel) return undefined;
+    return this.failures.latest ?? `${this.options.name}: ${this.step} at ${this.connection.address}`;
   }
 
   /** Waits until it is usable. @returns false after `timeoutMs` milliseconds, or when it is closed for good */
@@ -142,7 +144,7 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
       const latest = await this.live(model, backoff);
       // Without the connection there is nothing to retry: the next connection opens the channel.
       if (this.connection.current === latest) await backoff.wait(signal, this.notYet?.waitMs);
-      else this.problem = undefined;
+      else this.failures.clear();
     }
   }
 
@@ -161,19 +163,19 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
     } catch (error) {
       const { message } = error as Error;
       this.notYet = error instanceof NotYet ? error : undefined;
-      const isNews = !this.notYet || message !== this.problem;
-      this.problem = message;
-      if (isNews && this.connection.current === model && !this.closing.signal.aborted)
-        this.log(this.notYet ? 'warn' : 'error', message);
-      if (error instanceof TooSlow && this.isHung(error)) this.connection.giveUp(model, this.problem);
+      if (message !== this.failures.latest) this.failures.clear();
+      const attempts = this.failures.add(message);
+      if (attempts > 0 && this.connection.current === model && !this.closing.signal.aborted)
+        this.log(this.notYet ? 'warn' : 'error', message, { attempts });
+      if (error instanceof TooSlow && this.isHung(error)) this.connection.giveUp(model, message);
       return model;
     }
     backoff.succeeded();
+    this.failures.clear();
     this.slowSetups = 0;
     this.notYet = undefined;
     if (this.closing.signal.aborted) closeQuietly(opened.channel);
     else {
-      this.problem = undefined;
       this.channel = opened.channel;
       this.connection.usable.add(this);
       this.emit('open', opened.channel);
@@ -232,12 +234,8 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
     return step === OPENING || this.connection.usable.size === 0 || ++this.slowSetups > MOST_SLOW_SETUPS;
   }
 
-  private log(level: 'warn' | 'error', msg: string): void {
-    this.connection.observer.log(level, {
-      msg,
-      channel: this.options.name,
-      connection: this.connection.options.name,
-      address: this.connection.address,
-    });
+  private log(level: 'warn' | 'error', msg: string, more: { attempts?: number } = {}): void {
+    const { observer, options, address } = this.connection;
+    observer.log(level, { msg, channel: this.options.name, connection: options.name, address, ...more });
   }
 }

@@ -33,6 +33,19 @@ describe('a connection to one of several nodes', () => {
     expect(bench.lines.filter((line) => line.includes('no leader yet'))).toEqual([expect.stringContaining('"warn"')]);
   });
 
+  it('says once a minute why a channel cannot be set up, however often it tries', async () => {
+    let setups = 0;
+    await bench.opened({
+      setup: async () => {
+        if (++setups <= 4) throw new Error(`queue ${setups <= 3 ? 'one' : 'two'} does not exist`);
+      },
+    });
+    expect(bench.lines.filter((line) => line.includes('does not exist'))).toEqual([
+      expect.stringMatching(/"error".*queue one .*"attempts":1/),
+      expect.stringMatching(/"error".*queue two .*"attempts":1/),
+    ]);
+  });
+
   it('spreads processes evenly, and keeps the connections of one at one node', async () => {
     const opened = async (processes: number, preference?: number) => {
       await Promise.all(Array.from({ length: processes }, () => bench.opened({}, undefined, preference)));

@@ -3,7 +3,7 @@ import { tlsProblem } from '@app/runtime/settings/tls-files';
 /** Time between two log lines about attempts that fail one after the other. */
 const LOG_EVERY_MS = 60_000;
 
-/** Failed attempts to connect since the last success. A broker may be away for hours, and each attempt has the same to say. */
+/** Failed attempts to open a connection or a channel since the last success. It may take hours, and each attempt has the same to say. */
 export class Failures {
   /** Reason of the latest failure; undefined after a success. */
   latest?: string;

@@ -81,13 +81,34 @@ export async function lookAtSessions(findings: Findings, client: ClientBase): Pr
       'raise max_connections, or lower DATABASE_POOL_SIZE',
     );
   else findings.ok('sessions', `${used} of ${most} connections are in use`);
-  if (long > 0)
+  const oldest = long > 0 ? await sessionOf(client, OLDEST) : undefined;
+  if (oldest)
     findings.warning(
       'sessions',
-      `${long} transactions are older than ${LONG_S} s`,
-      'find them in pg_stat_activity, and end them',
+      `${long} transactions are older than ${LONG_S} s, the oldest in ${oldest.text}`,
+      `unless it is a backup, end it: SELECT pg_terminate_backend(${oldest.pid})`,
     );
-  if (blocked > 0) findings.warning('sessions', `${blocked} statements wait for a lock`, 'see docs/runbooks/PoolExhausted.md');
+  if (blocked === 0) return;
+  const found = `${blocked} statements wait for a lock`;
+  const blocking = await sessionOf(client, BLOCKING);
+  if (blocking)
+    findings.problem('sessions', `${found} of ${blocking.text}`, `end it: SELECT pg_terminate_backend(${blocking.pid})`);
+  else findings.warning('sessions', found, 'see docs/runbooks/PoolExhausted.md');
+}
+
+const OLDEST = `backend_type = 'client backend' AND xact_start IS NOT NULL`;
+/** Others wait for it, and it waits for nobody. The transactions of the services end within seconds. */
+const BLOCKING = `now() - xact_start > interval '5 seconds' AND cardinality(pg_blocking_pids(pid)) = 0 AND pid IN (
+  SELECT unnest(pg_blocking_pids(waiting.pid)) FROM pg_stat_activity AS waiting WHERE waiting.wait_event_type = 'Lock')`;
+
+/** @returns the session with the oldest transaction of those, as a person reads it; undefined without one */
+async function sessionOf(client: ClientBase, condition: string): Promise<{ pid: number; text: string } | undefined> {
+  const { rows } = await client.query<{ pid: number; text: string }>(
+    `SELECT pid, format('session %s of %s (%s)', pid, usename, concat_ws(', ', nullif(application_name, ''), state,
+       extract(epoch FROM now() - xact_start)::int || ' s')) AS text
+     FROM pg_stat_activity WHERE ${condition} ORDER BY xact_start LIMIT 1`,
+  );
+  return rows[0];
 }
 
 async function lookAtTables(findings: Findings, client: ClientBase): Promise<void> {

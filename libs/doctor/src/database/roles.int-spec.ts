@@ -14,6 +14,21 @@ describe('the look at a database', () => {
   });
   afterAll(() => server?.remove());
 
+  it('says that the login is refused, and not that a certificate is wrong', async () => {
+    const url = new URL(server.url);
+    url.username = 'nobody';
+    for (const hosts of [url.host, `${url.host},127.0.0.1:1`]) {
+      const findings = new Findings('database');
+      await lookAs(findings, 'users', { url: url.href.replace(url.host, hosts), tlsFiles: {} }, async () => undefined);
+      expect(findings.all).toMatchObject([
+        {
+          found: expect.stringContaining('28000: the server refuses the password or the certificate') as string,
+          action: 'correct user and password of the URL, or run "npm run setup" with it',
+        },
+      ]);
+    }
+  });
+
   it('ends when the database answers nothing more', async () => {
     // The timers of sockets are not faked.
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'Date'] });

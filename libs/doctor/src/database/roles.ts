@@ -147,12 +147,14 @@ function lookAdvice(code: string): string {
 
 function connectAdvice(reason: string): string {
   if (/ENOTFOUND|EAI_AGAIN/.test(reason)) return NO_ADDRESS;
+  // It names the certificate, too, which is that of the client.
+  if (/\b28\w{3}: /.test(reason)) return 'correct user and password of the URL, or run "npm run setup" with it';
   if (/certificate|self-signed|altname/i.test(reason))
     return 'see "TLS" in docs/operations.md: the authority, the dates and the name of the certificate';
-  if (/^28/.test(reason)) return 'correct user and password of the URL, or run "npm run setup" with it';
   if (/53300/.test(reason)) return 'raise max_connections, or end sessions: see docs/runbooks/DependencyAway.md';
   if (/57P03/.test(reason)) return 'wait until the database has started';
-  if (/accepts no writes/.test(reason)) return 'name the primary in the URL too, or promote the standby';
+  if (/accepts no writes/.test(reason))
+    return 'name the primary in the URL too, or promote the standby; of a primary, switch default_transaction_read_only off';
   if (/^3D000/.test(reason)) return 'correct the name of the database in the URL, or create it';
   if (/pooler/.test(reason)) return 'name PostgreSQL itself in the URL';
   return 'start the database, and correct host and port of the URL';

@@ -204,6 +204,7 @@ describe('the doctor', () => {
       'account publisher': 'declares a queue and publishes to the default exchange, which it must not',
       'queue users.retry.5s': 'does not exist',
       'queue users.retry.1s': expect.stringContaining('x-message-ttl'),
+      'exchange retry': 'lacks 1 bindings: users.retry.1s does not reach users.retry.1s, for one',
       'queue users.commands.0': 'has 1 messages and no consumer',
       'queue users.commands.dead': 'has 1 letters',
       'rights of publisher': 'configure, write differ from those that set-up gives',

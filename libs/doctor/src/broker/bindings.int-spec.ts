@@ -26,11 +26,45 @@ describe('the look at bindings', () => {
     await broker?.drop();
   });
 
+  const problems = async () => {
+    const findings = new Findings('broker');
+    await lookByManagement(findings, api, {});
+    const found = findings.all.filter(({ state, subject }) => state === 'problem' && !subject.includes('policy'));
+    return Object.fromEntries(found.map(({ subject, found: text }) => [subject, text]));
+  };
   const look = async () => {
     const findings = new Findings('broker');
     await lookByManagement(findings, api, {});
     return findings.all.filter(({ subject }) => subject.startsWith('exchange '));
   };
+
+  it('finds exchanges and bindings missing that were deleted by hand, and listeners that set-up does not bind again', async () => {
+    const listener = `listens-${account}`;
+    const request = ['create', listener, '--events', 'user.added.v1,user.removed.v1'];
+    await run(api, broker.url, readCommandLine(request)!);
+    const admin = await openConnection({ url: broker.url, name: 'test' });
+    try {
+      expect(await problems()).toEqual({});
+      const channel = await admin.createChannel();
+      await channel.unbindQueue('users.calls', 'calls', 'users.add.v1');
+      await channel.unbindQueue('notifications.events', 'events.own', 'user.removed.v1');
+      for (const exchange of ['commands.3', 'events']) await channel.deleteExchange(exchange);
+      expect(await problems()).toEqual({
+        'exchange calls': 'lacks 1 bindings: users.add.v1 does not reach users.calls, for one',
+        'exchange events.own': 'lacks 1 bindings: user.removed.v1 does not reach notifications.events, for one',
+        'exchange commands.3': 'does not exist',
+        'exchange events': 'does not exist',
+        [`account ${listener}`]: 'listens to user.added.v1, user.removed.v1, and no queue of it gets them',
+      });
+      await declareTopology(broker.url);
+      expect(Object.keys(await problems())).toEqual([`account ${listener}`]);
+      await run(api, broker.url, readCommandLine(['change', ...request.slice(1)])!);
+      expect(await problems()).toEqual({});
+    } finally {
+      await admin.close();
+      await broker.management.delete(`users/${listener}`);
+    }
+  });
 
   it('warns of those that an account has made between exchanges, and of no others', async () => {
     const request = [

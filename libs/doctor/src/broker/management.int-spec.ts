@@ -1,4 +1,5 @@
 import { connect } from 'amqplib';
+import { boundEverybody } from '@app/rabbitmq-admin/accounts/limits';
 import { ManagementApi } from '@app/rabbitmq-admin/management-api';
 import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
 import { commandQueue, deadQueue } from '@app/rabbitmq/topology/topology';
@@ -17,6 +18,7 @@ describe('the look at a broker that collects no figures', () => {
     // As `management_agent.disable_metrics_collector = true`, and as RabbitMQ 4 without the permission of management_metrics_collection.
     await broker.order('rabbitmqctl eval application:set_env(rabbitmq_management_agent,disable_metrics_collector,true).');
     await declareTopology(broker.url);
+    await boundEverybody(new ManagementApi(broker.managementUrl, broker.url));
     const connection = await connect(broker.url);
     const channel = await connection.createConfirmChannel();
     for (const queue of [letters, waiting]) channel.sendToQueue(queue, Buffer.from('{}'), { persistent: true });
@@ -37,6 +39,8 @@ describe('the look at a broker that collects no figures', () => {
       { state: 'skipped', subject: 'alarms of nodes and consumers of queues' },
       { state: 'ok', subject: 'nodes', found: '1 of 1 run' },
       { state: 'warning', subject: `queue ${letters}`, found: 'has 1 letters' },
+      { state: 'ok', subject: 'policies' },
+      { state: 'ok', subject: 'exchanges' },
       { state: 'ok', subject: 'connections' },
     ]);
   });

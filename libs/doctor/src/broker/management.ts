@@ -1,13 +1,16 @@
+import { allPermissions } from '@app/rabbitmq-admin/accounts/existing';
 import { RIGHTS, topicRights, type Account, type TopicRights } from '@app/rabbitmq-admin/accounts/rights';
-import { TooLong, type ManagementApi } from '@app/rabbitmq-admin/management-api';
+import { taggedAccounts } from '@app/rabbitmq-admin/accounts/tagged-accounts';
+import type { ManagementApi } from '@app/rabbitmq-admin/management-api';
 import { lastingQueues } from '@app/rabbitmq-admin/queue-pages';
 import { LANES, QUEUES, SERVICES, letterQueues } from '@app/rabbitmq/topology/topology';
 import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import type { Findings } from '../finding';
+import { lookAtExchanges, lookAtLane, lookAtListeners } from './bindings';
 import { lookAtConnections } from './connections';
+import { lookAtPolicies, type GovernedQueue } from './policies';
 
-interface Queue {
-  name: string;
+interface Queue extends GovernedQueue {
   arguments: Record<string, unknown>;
   messages?: number;
   consumers?: number;
@@ -59,11 +62,20 @@ export async function lookByManagement(
     const queues = await lastingQueues<Queue>(api);
     lookAtQueues(findings, new Map(queues.map((queue) => [queue.name, queue])));
     lookAtReplicas(findings, queues, nodes);
+    await ask('policies', async () => lookAtPolicies(findings, api, { queues, accounts: await accountsOfOthers(api) }));
+    await ask('exchanges', () => lookAtExchanges(findings, api, new Set(queues.map(({ name }) => name))));
   });
   await ask('connections', () => lookAtConnections(findings, api));
-  for (const lane of LANES) await ask(`exchange ${lane}`, () => lookAtBindings(findings, api, lane));
+  await ask('listeners', async () => lookAtListeners(findings, api, await accountsOfOthers(api)));
+  for (const lane of LANES) await ask(`exchange ${lane}`, () => lookAtLane(findings, api, lane));
   for (const [account, url] of Object.entries(accounts) as [Account, string | undefined][])
     if (url) await ask(`rights of ${account}`, () => lookAtRights(findings, api, account, parseBrokerUrl(url).username));
+}
+
+/** Those with rights on this virtual host: a broker may have others, too. */
+async function accountsOfOthers(api: ManagementApi): Promise<string[]> {
+  const permissions = await allPermissions(api);
+  return (await taggedAccounts(api)).filter((name) => permissions.has(name));
 }
 
 function lookAtNodes(findings: Findings, nodes: readonly Node[]): void {
@@ -121,21 +133,6 @@ function lookAtQueues(findings: Findings, found: ReadonlyMap<string, Queue>): vo
   }
   if (findings.all.length === before)
     findings.ok('queues', `all ${QUEUES.length} exist with their arguments, none is half full, and no letter waits`);
-}
-
-/** Accounts can bind what they may read to their lane: `replies`, and the exchanges of their dead letters. Nobody else binds anything to it. */
-async function lookAtBindings(findings: Findings, api: ManagementApi, lane: string): Promise<void> {
-  const warn = (found: string) =>
-    findings.warning(`exchange ${lane}`, found, 'find the account in this lane, and delete the bindings: docs/security.md');
-  try {
-    const sources =
-      (await api.get<{ source: string }[]>(`exchanges/${api.vhost}/${lane}/bindings/destination?columns=source`)) ?? [];
-    if (sources.length > 0)
-      warn(`is bound ${sources.length} times to other exchanges, ${sources[0]?.source} for one, and this system never does that`);
-  } catch (error) {
-    if (!(error instanceof TooLong)) throw error;
-    warn('is bound to other exchanges more often than can be read, and this system never does that');
-  }
 }
 
 function lookAtReplicas(findings: Findings, queues: readonly Queue[], all: readonly Node[]): void {

@@ -16,8 +16,8 @@ const REPLY_LIMITS = { 'max-length': 20_000, 'max-length-bytes': 64 * 1024 * 102
 const REPLIES = 'collaboration.replies';
 
 /** A query of another service is not executed after this time, in milliseconds: its caller has gone, or has asked again. */
-const QUERY_LIMITS = { 'message-ttl': 30_000 };
-const QUERIES = 'collaboration.queries';
+export const QUERY_LIMITS = { 'message-ttl': 30_000 };
+export const QUERIES = 'collaboration.queries';
 const QUERY_QUEUES = SERVICES.flatMap((service) => LANE_NUMBERS.map((lane) => queryQueue(service, lane)));
 
 interface UserLimits {
@@ -86,6 +86,16 @@ export async function boundEverybody(api: ManagementApi): Promise<number> {
     }
   }
   return names.length;
+}
+
+/**
+ * The policies that {@link boundEverybody} sets, and that are not there any more.
+ *
+ * @param accounts the names of those of other services
+ */
+export async function missingPolicies(api: ManagementApi, accounts: readonly string[]): Promise<string[]> {
+  const there = new Set((await api.list<{ name: string }>(`operator-policies/${api.vhost}`)).map(({ name }) => name));
+  return [REPLIES, QUERIES, ...accounts.map(policyOf)].filter((name) => !there.has(name));
 }
 
 // If several operator policies match a queue, the broker applies only the one with the highest priority.

@@ -48,6 +48,14 @@ describe(HandlerRunner.name, () => {
     expect(warn).toHaveBeenCalledWith(expect.objectContaining({ msg: 'the database is away', reason: 'ECONNREFUSED' }));
   });
 
+  it('writes 20 lines a minute of a publisher about it: queries go on, and there may be thousands a second', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+    const handlers = new Map<string, MessageHandler>([[PATTERN, () => Promise.reject(new Error('away'))]]);
+    const runner = new HandlerRunner(handlers, { isUnavailable: () => true });
+    for (let time = 0; time < 30; time++) await runner.outcomeOf(aDelivery({ pattern: PATTERN }));
+    expect(warn).toHaveBeenCalledTimes(20);
+  });
+
   it('writes nothing about a refusal that the database has not caused', async () => {
     const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
     const refused = new ApiError('NOT_FOUND', 'There is no such document.', undefined, { cause: new Error('23503') });

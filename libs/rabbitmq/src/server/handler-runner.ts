@@ -8,7 +8,7 @@ import { ApiError } from '@app/contracts/error';
 import { MAX_BODY_BYTES, MAX_QUERY_BYTES, parseJson } from '@app/contracts/json';
 import { runIn } from '@app/tracing/tracing';
 import { isBug, type Outcome } from '../settle/ack-policy';
-import { RefusalLines } from '../settle/refusal-lines';
+import { PublisherLines } from '../settle/publisher-lines';
 import { about, type Delivery } from '../delivery/delivery';
 import type { DeliveryContext } from '../delivery/delivery-context';
 import type { PublisherRights } from './publisher-rights';
@@ -29,7 +29,9 @@ function mostBytesOf({ kind, context }: Delivery): number {
 /** Passes a delivery to its handler, if that is allowed, and returns the outcome. */
 export class HandlerRunner {
   private readonly logger = new Logger('RabbitMQ');
-  private readonly refusals = new RefusalLines();
+  private readonly refusals = new PublisherLines('refused a message', 'refused more messages of a publisher');
+  /** Each query meets a database that is away, for as long as it is. */
+  private readonly away = new PublisherLines('the database is away', 'more messages of a publisher met a database that is away');
 
   constructor(
     private readonly handlers: ReadonlyMap<string, MessageHandler>,
@@ -102,7 +104,7 @@ export class HandlerRunner {
     } catch (error) {
       const { message, stack = message, cause } = (error ?? {}) as Partial<Error>;
       if (isUnavailable?.(error)) {
-        this.logger.warn({ msg: 'the database is away', reason: reasonOf(error), ...about(delivery) });
+        this.away.write(delivery, reasonOf(error));
         return { kind: 'databaseAway' };
       }
       if (isTimeout?.(error)) delivery.cancelledAfterMs = performance.now() - since;

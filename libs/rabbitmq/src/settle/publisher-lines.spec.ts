@@ -1,12 +1,12 @@
 import { Logger } from '@nestjs/common';
 import { aDelivery } from '../../test/a-delivery';
-import { RefusalLines } from './refusal-lines';
+import { PublisherLines } from './publisher-lines';
 
 const MINUTE_MS = 60_000;
 
-describe(RefusalLines.name, () => {
+describe(PublisherLines.name, () => {
   let lines: { msg: string; publisher: string; messages?: number }[];
-  let refusals: RefusalLines;
+  let refusals: PublisherLines;
 
   const refuse = (userId: string, times: number) => {
     for (let time = 0; time < times; time++)
@@ -18,7 +18,7 @@ describe(RefusalLines.name, () => {
     jest.useFakeTimers();
     lines = [];
     jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: (typeof lines)[number]) => void lines.push(line));
-    refusals = new RefusalLines();
+    refusals = new PublisherLines('refused a message', 'refused more messages of a publisher');
   });
   afterEach(() => {
     jest.restoreAllMocks();

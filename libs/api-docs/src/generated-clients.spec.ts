@@ -3,10 +3,14 @@ import { asyncApiDocument } from './asyncapi/document';
 import { openApiDocument } from './openapi/document';
 
 interface Schema {
+  title?: string;
   type?: string;
   format?: string;
   maximum?: number;
   enum?: unknown[];
+  properties?: object;
+  anyOf?: object[];
+  additionalProperties?: unknown;
   pattern?: string;
   patternProperties?: Record<string, Schema>;
 }
@@ -19,6 +23,25 @@ describe.each([
   ['asyncapi.json', asyncApiDocument()],
 ])('a client that is generated from %s', (_, { components }) => {
   const schemas = schemasIn(components.schemas);
+
+  it('has a class for every object, union and list of values, with a name that no other has', () => {
+    const classes = schemas.filter(({ properties, enum: values, anyOf }) => properties ?? anyOf ?? Array.isArray(values));
+    expect(classes.filter(({ title }) => !title)).toEqual([]);
+    const titles = new Set(classes.map(({ title, enum: values }) => JSON.stringify([title, values])));
+    expect(new Set(classes.map(({ title }) => title)).size).toBe(titles.size);
+    const others = classes.filter(({ enum: values }) => !values).map(({ title }) => title);
+    expect(others.filter((title, index) => others.indexOf(title) !== index)).toEqual([]);
+  });
+
+  it('has one class for a list of values, wherever it occurs', () => {
+    const lists = schemas.filter(({ enum: values }) => Array.isArray(values));
+    const named = new Set(lists.map(({ title, enum: values }) => JSON.stringify([title, values])));
+    expect(named.size).toBe(new Set(lists.map(({ enum: values }) => JSON.stringify(values))).size);
+  });
+
+  it('reads answers of a later version, which may have more fields', () => {
+    expect(schemas.filter(({ additionalProperties }) => additionalProperties === false)).toEqual([]);
+  });
 
   it('has 64 bits for every integer that may need them', () => {
     const integers = schemas.filter(({ type }) => type === 'integer');

@@ -143,19 +143,6 @@ export const Described = (schema: Schema, options?: FieldOptions) => Field(() =>
 export const Success = (description = 'Always the same: a failed call is answered with an error.', options?: FieldOptions) =>
   Described({ type: 'string', enum: ['success'], description }, options);
 
-/** The outcome for each of several notifications, by id. `success` and `message` describe the fields of one outcome. */
-export const DescribedOutcomes = (description: string, { success, message }: Record<'success' | 'message', string>) =>
-  Described({
-    type: 'object',
-    additionalProperties: {
-      type: 'object',
-      description: 'Outcome for one notification.',
-      required: ['success', 'message'],
-      properties: { success: { type: 'boolean', description: success }, message: { type: 'string', description: message } },
-    },
-    description,
-  });
-
 /** Generated clients take an integer without this format for 32 bits, which times in milliseconds exceed. */
 export const INT64 = { type: 'integer', format: 'int64' } as const;
 const MAX_INT32 = 2 ** 31 - 1;

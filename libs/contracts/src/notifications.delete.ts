@@ -1,4 +1,5 @@
-import { Described, DescribedOutcomes, Identifier, Identifiers, Success, WholeNumber } from './fields';
+import { JSONSchema } from 'class-validator-jsonschema';
+import { Described, Identifier, Identifiers, Success, WholeNumber } from './fields';
 import { command, type Naming, type Refusal } from './message';
 import { refuseMisspelt } from './misspelt';
 import { decodeMomentToken, PageToken } from './page-token';
@@ -65,6 +66,16 @@ export class DeleteNotificationsRequest {
   }
 }
 
+/** Outcome for one notification. */
+@JSONSchema({ description: 'Outcome for one notification.' })
+export class DeletedNotification {
+  @Described({ type: 'boolean', description: 'Whether the notification is deleted, by this call or an earlier one.' })
+  success: boolean;
+
+  @Described({ type: 'string', description: '`Notification deleted.` or `Failed to delete notification.`' })
+  message: string;
+}
+
 export class DeleteNotificationsResult {
   @Success()
   status: 'success';
@@ -72,14 +83,13 @@ export class DeleteNotificationsResult {
   @Described({ type: 'string', description: '`Notification(s) deleted successfully.`' })
   message: string;
 
-  @DescribedOutcomes(
-    'The key is the id of a notification. An id of `notificationIds` without an entry was left, because one call deletes a limited number: the same call goes on.',
-    {
-      success: 'Whether the notification is deleted, by this call or an earlier one.',
-      message: '`Notification deleted.` or `Failed to delete notification.`',
-    },
-  )
-  data: Record<string, { success: boolean; message: string }>;
+  @Described({
+    type: 'object',
+    additionalProperties: { $ref: '#/components/schemas/DeletedNotification' },
+    description:
+      'The key is the id of a notification. An id of `notificationIds` without an entry was left, because one call deletes a limited number: the same call goes on.',
+  })
+  data: Record<string, DeletedNotification>;
 
   @Described(
     { type: 'string', description: 'Present when notifications are left. The same call with it goes on.' },

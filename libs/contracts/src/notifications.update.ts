@@ -1,4 +1,5 @@
-import { Described, DescribedOutcomes, Identifier, Identifiers, Int64, LIMITS, NestedList, Success, WholeNumber } from './fields';
+import { JSONSchema } from 'class-validator-jsonschema';
+import { Described, Identifier, Identifiers, Int64, LIMITS, NestedList, Success, WholeNumber } from './fields';
 import { command, type Naming, type Refusal } from './message';
 import { refuseMisspelt } from './misspelt';
 
@@ -111,6 +112,16 @@ function problemOf(
     : undefined;
 }
 
+/** Outcome for one notification. */
+@JSONSchema({ description: 'Outcome for one notification.' })
+export class MarkedNotification {
+  @Described({ type: 'boolean', description: 'Whether the notification was marked.' })
+  success: boolean;
+
+  @Described({ type: 'string', description: '`Notification updated.` or `Failed to update notification.`' })
+  message: string;
+}
+
 export class UpdateNotificationsResult {
   @Success()
   status: 'success';
@@ -118,11 +129,12 @@ export class UpdateNotificationsResult {
   @Described({ type: 'string', description: '`Notification(s) updated successfully.`' })
   message: string;
 
-  @DescribedOutcomes('The key is the id of a notification. Empty with `readUpTo`.', {
-    success: 'Whether the notification was marked.',
-    message: '`Notification updated.` or `Failed to update notification.`',
+  @Described({
+    type: 'object',
+    additionalProperties: { $ref: '#/components/schemas/MarkedNotification' },
+    description: 'The key is the id of a notification. Empty with `readUpTo`.',
   })
-  data: Record<string, { success: boolean; message: string }>;
+  data: Record<string, MarkedNotification>;
 
   @Int64(
     'With `readUpTo`: the time up to which all is read. Earlier than the one that was sent: the same call again goes on, unless the latter is in the future.',

@@ -68,15 +68,11 @@ describe('asyncapi.json', () => {
     ]);
   });
 
-  it('has a name for everything of which a generator makes a class', async () => {
+  it('has a name for the body and the headers of every message', async () => {
     const { document: parsed } = await parser.parse(JSON.stringify(document));
     const isAnonymous = (schema?: { id(): string }) => schema?.id().startsWith('<anonymous-schema') ?? true;
     const parts = parsed!.allMessages().all();
     expect(parts.filter((message) => isAnonymous(message.payload()) || isAnonymous(message.headers()))).toEqual([]);
-    const inner = parsed!.allSchemas().all().filter(isAnonymous);
-    const classes = inner.filter((schema) => schema.properties() ?? schema.enum() ?? schema.allOf());
-    expect(classes.filter((schema) => !schema.title()).map((schema) => schema.json())).toEqual([]);
-    expect(classes.length).toBeGreaterThan(0);
   });
 
   it('has exactly the messages with their replies, the events, the errors and the dead letters', () => {

@@ -4,6 +4,7 @@ import { LIMITS } from '@app/contracts/fields';
 import { MAX_BODY_BYTES, MAX_DEPTH, MAX_QUERY_BYTES, MAX_VALUES } from '@app/contracts/json';
 import { AddNotification } from '@app/contracts/notifications.add';
 import { LANES } from '@app/rabbitmq/topology/topology';
+import { titled } from '../openapi/names';
 import { schemasOf } from '../openapi/schemas';
 import { channels } from './channels';
 import { ENVELOPES } from './envelopes';
@@ -19,7 +20,6 @@ import {
   type MessageObject,
 } from './messages';
 import { operations } from './operations';
-import { titled } from './titles';
 
 /** Paragraphs with code in backticks, because the page supports no other markup. */
 const DESCRIPTION = `Messages that the services of the collaboration backend consume from RabbitMQ and publish to it. The document describes this system: \`receive\` is a command or query that you publish and the system consumes; \`send\` is an event that it publishes and you may listen to.
@@ -68,15 +68,14 @@ function schemas(): Record<string, object> {
     ...ALL_MESSAGES.flatMap(({ request, result }) => [request, result]),
     ...ALL_EVENTS.map(({ data }) => data),
   ]);
-  const all = {
+  return titled({
     ...(besideRefs(bodies) as Record<string, object>),
-    Error: ERROR_SCHEMA,
+    ErrorBody: ERROR_SCHEMA,
     FieldProblem: FIELD_PROBLEM_SCHEMA,
     ...ENVELOPES,
     ...messageSchemas(),
     DeadLetterBody: { description: 'As published; it need not be JSON.' },
-  };
-  return Object.fromEntries(Object.entries(all).map(([name, schema]) => [name, titled({ ...schema }, name)]));
+  });
 }
 
 /** The AsyncAPI document of all messages on the broker, generated from the contracts and the topology. */

@@ -4,10 +4,10 @@ import type { ErrorStatus } from '@app/contracts/error';
 import type { Event } from '@app/contracts/event';
 import type { Message } from '@app/contracts/message';
 import { HEADER } from '@app/amqp/messages/headers';
+import { pascalCase } from '../openapi/names';
 import { schemaRef } from '../openapi/schemas';
 import type { FieldsSchema } from './envelopes';
 import { ERROR_SCHEMA, POSSIBLE_STATUSES } from './errors';
-import { pascalCase } from './titles';
 
 /** A schema in `components`, where its name is the name of the class that other teams generate from it. */
 interface NamedSchema {

@@ -117,7 +117,7 @@ function parts(
 function errors({ components: { messages, schemas } }: Document): string {
   const all = Object.values(messages).filter((message) => hasTag(message, 'error'));
   return `<p>Instead of a result. Header ${code('x-status')} has the name of the error, and so has the body; when each comes stands at every operation.</p>
-${fields({ $ref: '#/components/schemas/Error' }, schemas)}
+${fields({ $ref: '#/components/schemas/ErrorBody' }, schemas)}
 <h3>An example of each</h3>${all.map(({ examples: [{ payload }] }) => pre(payload)).join('\n')}`;
 }
 

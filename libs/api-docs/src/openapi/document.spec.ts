@@ -74,6 +74,11 @@ describe('openapi.json', () => {
     }
   });
 
+  it.each(posts)('has a named schema for each body of %s, of which clients make a class', (_, { requestBody, responses }) => {
+    const bodies = [requestBody, ...Object.values(responses)].map(({ content }) => content['application/json'].schema);
+    expect(bodies.filter((schema) => !('$ref' in schema))).toEqual([]);
+  });
+
   it.each(posts)('has request examples of %s that pass its schema and its validation', (path, { requestBody }) => {
     const message = HTTP_MESSAGES.find(({ http }) => http.path === path);
     const { schema, examples } = requestBody.content['application/json'];

@@ -2,7 +2,9 @@ import { HTTP_MESSAGES } from '@app/contracts/all-messages';
 import { LIMITS } from '@app/contracts/fields';
 import { MAX_DEPTH, MAX_VALUES } from '@app/contracts/json';
 import { MOST_ERASED } from '@app/contracts/users.erase';
-import { ERROR_TABLE, FAILURE_SCHEMA } from './errors';
+import { envelopes } from './envelopes';
+import { ERROR_TABLE, FAILURE_SCHEMAS } from './errors';
+import { titled, withSharedEnums } from './names';
 import { pathItemOf } from './operations';
 import { schemasOf } from './schemas';
 
@@ -86,10 +88,13 @@ export function openApiDocument() {
         RequestId: { description: 'That of the request, or a new one.', required: true, schema: REQUEST_ID },
         RetryAfter: { description: 'Seconds to wait.', required: true, schema: { type: 'integer', minimum: 1 } },
       },
-      schemas: {
-        ...schemasOf(HTTP_MESSAGES.flatMap(({ request, result }) => [request, result])),
-        Failure: FAILURE_SCHEMA,
-      },
+      schemas: titled(
+        withSharedEnums({
+          ...envelopes(),
+          ...schemasOf(HTTP_MESSAGES.flatMap(({ request, result }) => [request, result])),
+          ...FAILURE_SCHEMAS,
+        }),
+      ),
     },
   };
 }

@@ -144,33 +144,33 @@ export function errorResponses(message: Message<object, object>): Record<string,
 
 const bodyOf = ({ message, status, details }: DocumentedError): ErrorBody => ({ message, status, ...(details && { details }) });
 
-export const FAILURE_SCHEMA = {
-  type: 'object',
-  required: ['error'],
-  additionalProperties: false,
-  properties: {
-    error: {
-      type: 'object',
-      required: ['message', 'status'],
-      additionalProperties: false,
-      properties: {
-        message: { type: 'string', description: 'The problem, for developers.' },
-        status: { type: 'string', enum: ERROR_STATUSES, description: 'Kind of the error, for programs.' },
-        details: {
-          type: 'array',
-          maxItems: 20,
-          description: 'The first 20 invalid fields. Only with `INVALID_ARGUMENT`.',
-          items: {
-            type: 'object',
-            required: ['field', 'message'],
-            additionalProperties: false,
-            properties: {
-              field: { type: 'string', description: 'Its path, for example `data.users[0].userId`.' },
-              message: { type: 'string' },
-            },
-          },
-        },
+/** The body of every error. */
+export const FAILURE_SCHEMAS = {
+  Failure: {
+    type: 'object',
+    required: ['error'],
+    properties: { error: { $ref: '#/components/schemas/ErrorBody' } },
+  },
+  ErrorBody: {
+    type: 'object',
+    required: ['message', 'status'],
+    properties: {
+      message: { type: 'string', description: 'The problem, for developers.' },
+      status: { type: 'string', enum: ERROR_STATUSES, description: 'Kind of the error, for programs.' },
+      details: {
+        type: 'array',
+        maxItems: 20,
+        description: 'The first 20 invalid fields. Only with `INVALID_ARGUMENT`.',
+        items: { $ref: '#/components/schemas/FieldProblem' },
       },
+    },
+  },
+  FieldProblem: {
+    type: 'object',
+    required: ['field', 'message'],
+    properties: {
+      field: { type: 'string', description: 'Its path, for example `data.users[0].userId`.' },
+      message: { type: 'string', description: 'The problem.' },
     },
   },
 };

@@ -1,7 +1,7 @@
 import type { HTTP_MESSAGES } from '@app/contracts/all-messages';
 import { LIMITS } from '@app/contracts/fields';
+import { requestBodyOf, responseBodyOf } from './envelopes';
 import { errorResponses } from './errors';
-import { schemaRef } from './schemas';
 
 type HttpMessage = (typeof HTTP_MESSAGES)[number];
 
@@ -19,12 +19,12 @@ export function pathItemOf(message: HttpMessage): object {
         ...(idempotent ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
         { $ref: '#/components/parameters/RequestId' },
       ],
-      requestBody: { required: true, content: envelope('data', schemaRef(message.request), examples.request) },
+      requestBody: { required: true, content: content('data', requestBodyOf(message), examples.request) },
       responses: {
         200: {
           description: message.kind === 'command' ? 'Done and committed.' : 'The result.',
           headers: { 'x-request-id': { $ref: '#/components/headers/RequestId' }, ...replyHeaders(message) },
-          content: envelope('result', schemaRef(message.result), examples.result),
+          content: content('result', responseBodyOf(message), examples.result),
         },
         ...errorResponses(message),
       },
@@ -34,9 +34,9 @@ export function pathItemOf(message: HttpMessage): object {
 
 const capitalized = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
 
-const envelope = (key: 'data' | 'result', schema: object, examples: HttpMessage['http']['examples']['request']) => ({
+const content = (key: 'data' | 'result', schema: string, examples: HttpMessage['http']['examples']['request']) => ({
   'application/json': {
-    schema: { type: 'object', required: [key], properties: { [key]: schema } },
+    schema: { $ref: `#/components/schemas/${schema}` },
     examples: Object.fromEntries(
       Object.entries(examples).map(([name, { summary, value }]) => [name, { summary, value: { [key]: value } }]),
     ),

@@ -134,7 +134,9 @@ export function errorResponses(message: Message<object, object>): Record<string,
       content: {
         'application/json': {
           schema: { $ref: '#/components/schemas/Failure' },
-          examples: Object.fromEntries(errors.map((error) => [error.status, { value: { error: bodyOf(error) } }])),
+          examples: Object.fromEntries(
+            errors.map((error, index) => [exampleName(error, index, errors), { value: { error: bodyOf(error) } }]),
+          ),
         },
       },
     };
@@ -143,6 +145,10 @@ export function errorResponses(message: Message<object, object>): Record<string,
 }
 
 const bodyOf = ({ message, status, details }: DocumentedError): ErrorBody => ({ message, status, ...(details && { details }) });
+
+/** An operation may have several errors of one status. */
+const exampleName = ({ status }: DocumentedError, index: number, errors: readonly DocumentedError[]) =>
+  errors.findIndex((error) => error.status === status) === index ? status : `${status}_${index}`;
 
 /** The body of every error. */
 export const FAILURE_SCHEMAS = {

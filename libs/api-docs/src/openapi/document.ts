@@ -31,7 +31,7 @@ const DESCRIPTION = `Users and notifications of a collaboration backend, server 
 
 Every operation is a POST with the JSON body \`{"data": {…}}\`. A success answers 200 with \`{"result": {…}}\`, a failure
 \`{"error": {"message", "status", "details"?}}\`. Unknown fields are ignored, but deletions,
-documents/set and notifications/update refuse one that may be a misspelt field.
+documents/set and notifications/update refuse one that may be a misspelt field. A field without a value is left out: \`null\` is refused.
 
 ## Credentials
 

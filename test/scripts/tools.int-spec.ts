@@ -1,6 +1,6 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { closeSync, cpSync, mkdtempSync, openSync, rmSync, symlinkSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -123,6 +123,18 @@ it('goes on with its work when nobody reads its output any more', async () => {
   tool.stdout.once('data', () => tool.stdout.destroy());
   const [code] = (await once(tool, 'exit')) as [number];
   expect([code, await stderr]).toEqual([7, '']);
+});
+
+it.each(['keys', 'events', 'tenants', 'accounts', 'dead-letters', 'doctor'])('%s fails when its output is lost', (tool) => {
+  // As a file on a full disk.
+  const takesNothing = openSync(__filename, 'r');
+  const { status, stderr } = spawnSync(process.execPath, ['scripts/tool.mjs', tool, '--help'], {
+    env: { PATH: process.env.PATH, AMQP_URL: WRONG, DATABASE_URL: WRONG },
+    stdio: ['ignore', takesNothing, 'pipe'],
+    encoding: 'utf8',
+  });
+  closeSync(takesNothing);
+  expect([status, stderr]).toEqual([1, 'The output cannot be written: EBADF.\n']);
 });
 
 it('names every problem of all steps of the set-up at once, and begins none', async () => {

@@ -24,6 +24,8 @@ Examples:
   docker compose run --rm tools node scripts/tool.mjs doctor --json
 `;
 
+const output = new ToolOutput();
+
 function readCommandLine(args: string[]): { json?: boolean; quiet?: boolean } | undefined {
   const read = readOptions('doctor', { json: 'switch', quiet: 'switch' } as const, args);
   if (read && read.words.length > 0) throw new UsageError(`doctor takes no ${read.words[0]}: it has options only.`);
@@ -60,5 +62,5 @@ async function findAll(): Promise<Finding[]> {
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {
-  new ToolOutput().failure('doctor', error, (one) => (one as Error).message);
+  output.failure('doctor', error, (one) => (one as Error).message);
 });

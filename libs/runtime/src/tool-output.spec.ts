@@ -41,7 +41,12 @@ describe('the output of a tool', () => {
 });
 
 it('makes a tool fail when it is lost, as in a file on a full disk', () => {
-  const contents = `import { ToolOutput } from './tool-output'; new ToolOutput(['--json']).result({ data: { token: 'x' }, lines: [] });`;
+  // Set-up has several in one process, and a tool may set its exit code after its last line.
+  const contents = `
+    import { ToolOutput } from './tool-output';
+    const [output] = [new ToolOutput(['--json']), new ToolOutput(['--json'])];
+    output.result({ data: { token: 'x' }, lines: [] });
+    setTimeout(() => (process.exitCode = 0));`;
   const options = { bundle: true, platform: 'node', write: false } as const;
   const program = buildSync({ stdin: { contents, resolveDir: __dirname }, ...options }).outputFiles[0].text;
   const takesNothing = openSync(__filename, 'r');

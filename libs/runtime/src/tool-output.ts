@@ -14,12 +14,9 @@ export class ToolOutput {
   /** @param args of the program: a wrong command line is answered in the wanted form, too */
   constructor(args: readonly string[] = process.argv.slice(2)) {
     this.json = args.includes('--json');
-    // The console ignores it. A reader that has gone has had enough.
-    process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
-      if (code === 'EPIPE') return;
-      this.aside('error', `The output cannot be written: ${code}.`);
-      process.exitCode = 1;
-    });
+    // Set-up has several of them in one process.
+    if (process.stdout.listenerCount('error') === 0)
+      process.stdout.on('error', (error: NodeJS.ErrnoException) => this.lost(error));
   }
 
   readonly json: boolean;
@@ -45,6 +42,14 @@ export class ToolOutput {
     const usage = error instanceof UsageError;
     this.aside('error', usage ? `${error.message} See npm run ${tool} -- --help` : reasonOf(error));
     process.exitCode = usage ? 2 : 1;
+  }
+
+  /** The console ignores it. A reader that has gone has had enough. */
+  private lost({ code }: NodeJS.ErrnoException): void {
+    if (code === 'EPIPE') return;
+    this.aside('error', `The output cannot be written: ${code}.`);
+    // The work goes on to its end, and says then how it went.
+    process.once('exit', () => (process.exitCode ||= 1));
   }
 
   private aside(kind: 'note' | 'error', text: string): void {

@@ -22,6 +22,7 @@ describe(mostConnections.name, () => {
     const output = execFileSync('bash', ['-c', `ulimit -n ${files}; exec "$0" -e "$1"`, process.execPath, PROGRAM], {
       encoding: 'utf8',
     });
-    expect(Number(output)).toBe(connections);
+    // Elsewhere nothing says how many.
+    expect(Number(output)).toBe(process.platform === 'linux' ? connections : 10_000);
   });
 });

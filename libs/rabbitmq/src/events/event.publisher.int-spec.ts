@@ -172,6 +172,20 @@ describe(EventPublisher.name, () => {
     });
   });
 
+  it('does not repeat the events that the processes of this system have, while one type is bound no more', async () => {
+    const QUEUE = 'notifications.events';
+    const [removed, added] = ['user.removed.v1', 'user.added.v1'].map((type) => ({ ...created(), type }));
+    await channel.unbindQueue(QUEUE, 'events.own', removed.type);
+    for (let time = 0; time < 3; time++)
+      await expect(publisher.publish([removed, added])).rejects.toThrow('no queue is bound for user.removed.v1');
+    await declareTopology(broker.url);
+    expect(await publisher.publish([removed, added])).toEqual(new Set());
+    const messages = [];
+    for (let one = await channel.get(QUEUE, { noAck: true }); one; one = await channel.get(QUEUE, { noAck: true }))
+      messages.push(one.properties.messageId);
+    expect(messages).toEqual([added.id, removed.id]);
+  });
+
   it('fails when the queue of a process of this system is full', async () => {
     await channel.assertQueue('stuck', { arguments: REFUSING });
     await channel.bindQueue('stuck', 'events.own', '#');

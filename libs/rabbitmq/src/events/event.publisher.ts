@@ -55,8 +55,8 @@ export interface EventPublisherOptions {
 }
 
 /**
- * Publishes events, with or without listeners: first to `events.own`, for the processes of this system, then to `events`, for other services.
- * So a listener of another service cannot delay the processes of this system.
+ * Publishes events: first to `events.own`, for the processes of this system, then to `events`, for other services, with or without listeners there. So
+ * a listener of another service cannot delay the processes of this system.
  */
 export class EventPublisher {
   private readonly connection: RabbitConnection;
@@ -113,7 +113,6 @@ export class EventPublisher {
         if (this.channel.current) this.channel.renew(this.channel.current);
         throw new Error('an event was nacked');
       }
-      for (const { id } of own) this.remember(id);
     }
     const again = this.refusals.judge(await this.publishTo('events', events, until));
     for (const { id } of events) if (!again.has(id)) this.heardHere.delete(id);
@@ -136,10 +135,11 @@ export class EventPublisher {
 
   private async publishTo(exchange: ExchangeName, events: readonly PublishedEvent[], until: number): Promise<EventOutcome[]> {
     const { current, state } = this.connection;
-    const all = Promise.all(events.map((event) => this.publishOne(exchange, event)));
-    if (await within(until - performance.now(), all)) return all;
+    const published = events.map((event) => this.publishOne(exchange, event));
+    // Of all, also when one fails: after an error others may publish these events, and what follows from them, so nothing may arrive later.
+    if (await within(until - performance.now(), Promise.allSettled(published))) return Promise.all(published);
     const late = new Error('the broker has not confirmed the events in time');
-    // Others may publish these events now, and what follows from them, so nothing may arrive later. A blocked broker takes nothing from others either.
+    // A blocked broker takes nothing from others either.
     if (current && state === 'up') resetSocket(current, late.message);
     throw late;
   }
@@ -173,6 +173,7 @@ export class EventPublisher {
     });
     if (outcome === 'confirmed') span?.end();
     else endFailed(span, outcome);
+    if (outcome === 'confirmed' && exchange === 'events.own') this.remember(id);
     if (outcome === 'returned') throw new Error(`no queue is bound for ${type}: run "npm run setup"`);
     if (outcome !== 'confirmed' && outcome !== 'nacked') throw new Error(`an event was ${outcome}`);
     return { id, type, refused: outcome === 'nacked' };

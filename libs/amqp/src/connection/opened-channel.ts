@@ -22,7 +22,7 @@ export class TooSlow extends Error {
   }
 }
 
-/** The setup will soon succeed: another channel is opened after a short wait, and not after longer and longer ones. It is logged once. */
+/** The setup will soon succeed: another channel is opened after a short wait, and not after longer and longer ones. */
 export class NotYet extends Error {
   /** Half of it is random. */
   readonly waitMs = 50;

@@ -29,8 +29,9 @@ export async function openOwnQueue(
 /**
  * Asks once a second whether the queue and its exchange still exist. When one does not, the broker closes the channel.
  *
- * The binding goes with the exchange, and does not come back with it. With Khepri before RabbitMQ 4.2, a node that was frozen or cut off deletes the exclusive queues of other nodes from the metadata when it is back. Their
- * consumers are not cancelled, and no message arrives any more (rabbitmq-server, issue 12949).
+ * The binding goes with the exchange, and does not come back with it. With Khepri before RabbitMQ 4.2, a node that was frozen or cut off deletes the
+ * exclusive queues of other nodes from the metadata when it is back. Their consumers are not cancelled, and no message arrives any more
+ * (rabbitmq-server, issue 12949).
  */
 function watch(channel: Channel, queue: string, exchange: string): void {
   let isAsking = false;

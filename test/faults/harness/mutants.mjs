@@ -34,14 +34,10 @@ export const MUTANTS = [
   {
     name: 'auto-ack',
     edits: [
-      [
-        'libs/rabbitmq/src/delivery/queue-consumer.ts',
-        'closeQuietly(channel);\n    });',
-        'closeQuietly(channel);\n    }, { noAck: true });',
-      ],
+      ['libs/rabbitmq/src/delivery/queue-consumer.ts', 'onMessage, { priority }', 'onMessage, { priority, noAck: true }'],
       ['libs/rabbitmq/src/settle/settlement.ts', 'delivery.ack();', ''],
     ],
-    test: ['short', BACKLOG],
+    test: ['libs/rabbitmq/test/recovery.int-spec.ts', 'the command is delivered again'],
   },
   {
     name: 'no mandatory',

@@ -3,11 +3,13 @@ import { readCommandLine } from '@app/rabbitmq-admin/accounts/command-line';
 import { boundEverybody } from '@app/rabbitmq-admin/accounts/limits';
 import { ManagementApi } from '@app/rabbitmq-admin/management-api';
 import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
+import { QUEUES } from '@app/rabbitmq/topology/topology';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { requiredEnv } from '@app/testing/required-env';
 import { Findings } from '../finding';
 import { lookByManagement } from './management';
+import { lookAtPolicies } from './policies';
 
 describe('the look at policies', () => {
   const account = `listens-${Math.random().toString(36).slice(2, 8)}`;
@@ -59,7 +61,17 @@ describe('the look at policies', () => {
         /^policy by-hand: sets message-ttl, max-length of \d+ queues of this system, \S+ for one: commands are/,
       ),
     );
+    await put({ overflow: 'drop-head' });
+    await finds(expect.stringMatching(/^policy by-hand: sets overflow of \d+ queues of this system, \S+ for one: commands are/));
     await broker.management.delete(`policies/${api.vhost}/by-hand`);
     await finds(ALL_WELL);
+  });
+
+  it('knows that -1 is no limit, in RabbitMQ 4', async () => {
+    const findings = new Findings('broker');
+    // An earlier version refuses such a policy.
+    const queues = QUEUES.map(({ name }) => ({ name, policy: 'p', effective_policy_definition: { 'delivery-limit': -1 } }));
+    await lookAtPolicies(findings, api, { queues, accounts: [] });
+    expect(findings.all).toMatchObject([{ state: 'ok' }]);
   });
 });

@@ -11,7 +11,7 @@ export interface GovernedQueue {
   effective_policy_definition?: Record<string, unknown> | null;
 }
 
-/** Settings by which a queue loses messages, or takes fewer. Of two numbers the smaller one counts, and else the argument of the queue. */
+/** Settings by which a queue loses messages, or takes fewer. */
 const HARMFUL = [
   'message-ttl',
   'expires',
@@ -60,11 +60,15 @@ export async function lookAtPolicies(
 function settingsFor({ name, operator_policy: operator, effective_policy_definition: effective }: GovernedQueue): string[] {
   const own = ARGUMENTS.get(name);
   if (!own || !effective) return [];
+  const isQuorum = own['x-queue-type'] === 'quorum';
   const wanted: Readonly<Record<string, unknown>> = operator === QUERIES ? QUERY_LIMITS : {};
   return HARMFUL.filter((setting) => {
     const value = effective[setting];
     const argument = own[`x-${setting}`];
     if (value === undefined || value === wanted[setting]) return false;
-    return argument === undefined || Number(value) < Number(argument);
+    // Of two numbers the smaller one counts, and -1 is no limit, in RabbitMQ 4.
+    if (typeof value === 'number') return value >= 0 && (argument === undefined || value < Number(argument));
+    // Of two texts the argument counts, but the policy for the overflow of a quorum queue.
+    return argument === undefined || (setting === 'overflow' && isQuorum && value !== argument);
   });
 }

@@ -68,8 +68,8 @@ export async function lookAtSessions(findings: Findings, client: ClientBase): Pr
   if (!(await seesOthers(findings, 'sessions', client))) return;
   const { rows } = await client.query<Record<'used' | 'most' | 'long' | 'blocked', number>>(
     `SELECT count(*)::int AS used, current_setting('max_connections')::int AS most,
-       count(*) FILTER (WHERE now() - xact_start > make_interval(secs => $1))::int AS long,
-       count(*) FILTER (WHERE wait_event_type = 'Lock')::int AS blocked
+       count(*) FILTER (WHERE ${HERE} AND now() - xact_start > make_interval(secs => $1))::int AS long,
+       count(*) FILTER (WHERE ${WAITING})::int AS blocked
      FROM pg_stat_activity WHERE backend_type = 'client backend'`,
     [LONG_S],
   );
@@ -96,10 +96,14 @@ export async function lookAtSessions(findings: Findings, client: ClientBase): Pr
   else findings.warning('sessions', found, 'see docs/runbooks/PoolExhausted.md');
 }
 
-const OLDEST = `backend_type = 'client backend' AND xact_start IS NOT NULL`;
+/** Transactions of other databases hold up nothing here. */
+const HERE = 'datname = current_database()';
+/** An index that is built CONCURRENTLY waits for old transactions, such as that of a backup, and nobody waits for it. */
+const WAITING = `${HERE} AND wait_event_type = 'Lock' AND wait_event <> 'virtualxid'`;
+const OLDEST = `${HERE} AND backend_type = 'client backend' AND xact_start IS NOT NULL`;
 /** Others wait for it, and it waits for nobody. The transactions of the services end within seconds. */
 const BLOCKING = `now() - xact_start > interval '5 seconds' AND cardinality(pg_blocking_pids(pid)) = 0 AND pid IN (
-  SELECT unnest(pg_blocking_pids(waiting.pid)) FROM pg_stat_activity AS waiting WHERE waiting.wait_event_type = 'Lock')`;
+  SELECT unnest(pg_blocking_pids(pid)) FROM pg_stat_activity WHERE ${WAITING})`;
 
 /** @returns the session with the oldest transaction of those, as a person reads it; undefined without one */
 async function sessionOf(client: ClientBase, condition: string): Promise<{ pid: number; text: string } | undefined> {

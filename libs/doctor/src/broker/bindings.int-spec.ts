@@ -58,6 +58,10 @@ describe('the look at bindings', () => {
       });
       await declareTopology(broker.url);
       expect(Object.keys(await problems())).toEqual([`account ${listener}`]);
+      // As an account made before 0.2.
+      const declares = { configure: `^${listener}\\..*$`, write: '^$', read: '^$' };
+      await broker.management.put(`permissions/${api.vhost}/${listener}`, declares);
+      expect(await problems()).toEqual({});
       await run(api, broker.url, readCommandLine(['change', ...request.slice(1)])!);
       expect(await problems()).toEqual({});
     } finally {

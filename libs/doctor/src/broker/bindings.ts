@@ -1,4 +1,4 @@
-import { purposeOf } from '@app/rabbitmq-admin/accounts/existing';
+import { mayDeclare, purposeOf, type Permissions } from '@app/rabbitmq-admin/accounts/existing';
 import { TooLong, type ManagementApi } from '@app/rabbitmq-admin/management-api';
 import { SIGN_OF_UPGRADE } from '@app/rabbitmq/topology/earlier-topology';
 import { BINDINGS, EXCHANGES, LANES } from '@app/rabbitmq/topology/topology';
@@ -45,10 +45,16 @@ const bindingsOf = (api: ManagementApi, exchange: string): Promise<Binding[] | u
   api.get<Binding[]>(`exchanges/${api.vhost}/${exchange}/bindings/source?columns=destination,routing_key`);
 
 /** Whether the events that an account was made for reach a queue of it. Set-up does not know its queues, and does not bind them again. */
-export async function lookAtListeners(findings: Findings, api: ManagementApi, accounts: readonly string[]): Promise<void> {
-  if (accounts.length === 0) return;
+export async function lookAtListeners(
+  findings: Findings,
+  api: ManagementApi,
+  accounts: ReadonlyMap<string, Permissions>,
+): Promise<void> {
+  if (accounts.size === 0) return;
   const bound = (await bindingsOf(api, 'events')) ?? [];
-  for (const name of accounts) {
+  for (const [name, permissions] of accounts) {
+    // It binds its queues itself, to events of its choice.
+    if (mayDeclare(name, permissions)) continue;
     const { events } = await purposeOf(api, name);
     const reaching = bound.filter(({ destination }) => destination.startsWith(`${name}.`)).map(({ routing_key: key }) => key);
     const missing = events.filter((type) => !reaching.includes(type));

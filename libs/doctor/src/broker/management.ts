@@ -1,4 +1,4 @@
-import { allPermissions } from '@app/rabbitmq-admin/accounts/existing';
+import { allPermissions, type Permissions } from '@app/rabbitmq-admin/accounts/existing';
 import { RIGHTS, topicRights, type Account, type TopicRights } from '@app/rabbitmq-admin/accounts/rights';
 import { taggedAccounts } from '@app/rabbitmq-admin/accounts/tagged-accounts';
 import type { ManagementApi } from '@app/rabbitmq-admin/management-api';
@@ -62,7 +62,9 @@ export async function lookByManagement(
     const queues = await lastingQueues<Queue>(api);
     lookAtQueues(findings, new Map(queues.map((queue) => [queue.name, queue])));
     lookAtReplicas(findings, queues, nodes);
-    await ask('policies', async () => lookAtPolicies(findings, api, { queues, accounts: await accountsOfOthers(api) }));
+    await ask('policies', async () =>
+      lookAtPolicies(findings, api, { queues, accounts: [...(await accountsOfOthers(api)).keys()] }),
+    );
     await ask('exchanges', () => lookAtExchanges(findings, api, new Set(queues.map(({ name }) => name))));
   });
   await ask('connections', () => lookAtConnections(findings, api));
@@ -73,9 +75,9 @@ export async function lookByManagement(
 }
 
 /** Those with rights on this virtual host: a broker may have others, too. */
-async function accountsOfOthers(api: ManagementApi): Promise<string[]> {
-  const permissions = await allPermissions(api);
-  return (await taggedAccounts(api)).filter((name) => permissions.has(name));
+async function accountsOfOthers(api: ManagementApi): Promise<Map<string, Permissions>> {
+  const names = await taggedAccounts(api);
+  return new Map([...(await allPermissions(api))].filter(([name]) => names.includes(name)));
 }
 
 function lookAtNodes(findings: Findings, nodes: readonly Node[]): void {

@@ -26,6 +26,9 @@ export async function allPermissions(api: ManagementApi): Promise<Map<string, Pe
   );
 }
 
+/** Whether an account may declare queues under its name, as accounts made before 0.2 may until they are changed. */
+export const mayDeclare = (name: string, { configure }: Permissions): boolean => configure.includes(`${name}\\.`);
+
 /** The shared lane to which the fewest accounts of the tool publish. */
 export async function quietestLane(api: ManagementApi): Promise<Lane> {
   const permissions = await allPermissions(api);

@@ -6,7 +6,7 @@ import { setRights } from './declare-accounts';
 import type { ManagementApi } from '../management-api';
 import { LANES } from '@app/rabbitmq/topology/topology';
 import type { AccountRequest, Invocation } from './command-line';
-import { allPermissions, purposeOf, quietestLane, type Permissions } from './existing';
+import { allPermissions, mayDeclare, purposeOf, quietestLane, type Permissions } from './existing';
 import { boundQueues, DEFAULT_LIMITS, isBounded, limitsOf, setLimits, unboundQueues } from './limits';
 import { bindListenerQueue, declareListenerQueue, isRefusing, listenerQueues, ownQueues, queueName } from './listener-queues';
 import { isOurs, TAG, taggedAccounts, tagsOf, type User } from './tagged-accounts';
@@ -66,7 +66,7 @@ async function change(api: ManagementApi, name: string, request: AccountRequest)
   await requireOurs(api, name);
   const before = (await allPermissions(api)).get(name);
   const { lines, data } = await settle(api, name, request, before);
-  const declared = before?.configure.includes(`${name}\\.`);
+  const declared = before && mayDeclare(name, before);
   return {
     lines: [
       `Account ${name} changed.`,

@@ -62,14 +62,23 @@ async function emptyTables(client: ClientBase, apiKey: string, progress: (line: 
  * rows are, so that another removal would not find them.
  */
 async function emptyLate(client: ClientBase, organizations: readonly string[]): Promise<void> {
-  const earlier = `SELECT FROM pg_stat_activity
-    WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start < $1::timestamptz LIMIT 1`;
-  const { rows } = await client.query<{ now: string }>('SELECT clock_timestamp()::text AS now');
-  for (const since = performance.now(); performance.now() - since < LATE_MS; await sleep(LOOK_MS))
-    if ((await client.query(earlier, [rows[0]?.now])).rowCount === 0) break;
+  await earlierTransactions(client);
   for (const { name, by } of TENANT_TABLES.notifications)
     if (by === 'organization')
       await client.query(`DELETE FROM notifications.${name} WHERE organization = ANY ($1::bigint[])`, [organizations]);
+}
+
+/**
+ * Waits for the end of the transactions that run. A session that the account may not see counts as one of them. Exported for its test.
+ *
+ * @param mostMs longest wait, in milliseconds
+ */
+export async function earlierTransactions(client: ClientBase, mostMs = LATE_MS): Promise<void> {
+  const earlier = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+    AND coalesce(xact_start < $1::timestamptz, query = '<insufficient privilege>') LIMIT 1`;
+  const { rows } = await client.query<{ now: string }>('SELECT clock_timestamp()::text AS now');
+  for (const since = performance.now(); performance.now() - since < mostMs; await sleep(LOOK_MS))
+    if ((await client.query(earlier, [rows[0]?.now])).rowCount === 0) break;
 }
 
 async function emptyTable(client: ClientBase, apiKey: string, schema: Schema, table: TenantTable): Promise<number> {

@@ -200,6 +200,12 @@ describe('a tenant', () => {
     await move('+');
   });
 
+  it('is not copied to where an erasure of it has come after its removal', async () => {
+    await sql.to.query(`INSERT INTO notifications.erasures (id, api_key, version, up_to) VALUES ('late', $1, 1, 0)`, [apiKey]);
+    expect(await refusal('copy', apiKey)).toMatch(/^1: The target has rows of API key/);
+    await sql.to.query('DELETE FROM notifications.erasures WHERE api_key = $1', [apiKey]);
+  });
+
   it('is the same in the other installation, with its tokens, for every read', async () => {
     const others = await settledRowsOf(sql.to, 'demo-key');
     await settledRowsOf(sql.from, apiKey);

@@ -52,7 +52,8 @@ async function requireRoom(from: ClientBase, to: ClientBase, apiKey: string): Pr
   if ((await migrationsOf(from)) !== (await migrationsOf(to)))
     throw new TenantObstacle('The two databases have not run the same migrations. Bring both installations to one version.');
   const { rowCount } = await to.query(
-    `SELECT FROM users.api_keys WHERE key = $1 UNION ALL SELECT FROM notifications.organizations WHERE api_key = $1 LIMIT 1`,
+    `SELECT FROM users.api_keys WHERE key = $1 UNION ALL SELECT FROM notifications.organizations WHERE api_key = $1
+     UNION ALL SELECT FROM notifications.erasures WHERE api_key = $1 LIMIT 1`,
     [apiKey],
   );
   if (rowCount) throw new TenantObstacle(`The target has rows of API key ${apiKey} already.`);

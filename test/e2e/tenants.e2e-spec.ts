@@ -87,7 +87,7 @@ describe('a tenant', () => {
       return rows['users.outbox'] === undefined && rows['notifications.outbox'] === undefined ? rows : undefined;
     });
 
-  /** Users of another tenant, and organizations of this one without users. */
+  /** Users and recipients of another tenant, and organizations of this one without users. */
   const addStrangers = async () => {
     await sql.from.query(
       `WITH other AS (
@@ -99,11 +99,19 @@ describe('a tenant', () => {
       `INSERT INTO users.organizations (api_key, organization_id) SELECT $1, 'empty' || n FROM generate_series(1, 200) n`,
       [apiKey],
     );
-    await sql.from.query('ANALYZE users.users');
+    await sql.from.query(
+      `INSERT INTO notifications.recipients SELECT id, 'stranger', extract(epoch FROM now()) * 1000, 'n' || n, 'd'
+       FROM notifications.organizations, generate_series(1, $1::int) n WHERE api_key = 'demo-key'`,
+      [STRANGERS],
+    );
+    await sql.from.query('ANALYZE users.users, notifications.recipients');
+    // The reads of the test itself are not to be counted.
+    await sql.from.query('SET enable_seqscan = off');
   };
-  const usersTouched = async () => {
+  const touched = async (table: string) => {
     const { rows } = await sql.from.query<{ scanned: number; deleted: number }>(
-      `SELECT seq_tup_read::int AS scanned, n_tup_del::int AS deleted FROM pg_stat_user_tables WHERE relid = 'users.users'::regclass`,
+      'SELECT seq_tup_read::int AS scanned, n_tup_del::int AS deleted FROM pg_stat_user_tables WHERE relid = $1::regclass',
+      [table],
     );
     return rows[0];
   };
@@ -251,7 +259,8 @@ describe('a tenant', () => {
 
   it('leaves nothing where it was removed, and others as they are', async () => {
     await addStrangers();
-    const touched = await usersTouched();
+    const users = await touched('users.users');
+    const recipients = await touched('notifications.recipients');
     const everything = await readAll(from, {});
     const others = await settledRowsOf(sql.from, 'demo-key');
     await tenants('remove', apiKey, '--yes');
@@ -263,8 +272,9 @@ describe('a tenant', () => {
     expect(rows).toEqual([]);
     expect(await refusal('remove', apiKey, '--yes')).toMatch(/^1: There is no API key /);
     // PostgreSQL tells of the reads of a connection after its end, with those of its deletions.
-    await eventually(async () => (await usersTouched()).deleted > touched.deleted);
-    expect((await usersTouched()).scanned - touched.scanned).toBeLessThan(SCANS * STRANGERS);
+    await eventually(async () => (await touched('users.users')).deleted > users.deleted);
+    expect((await touched('users.users')).scanned - users.scanned).toBeLessThan(SCANS * STRANGERS);
+    expect((await touched('notifications.recipients')).scanned - recipients.scanned).toBeLessThan(STRANGERS);
   });
 
   it('is removed again when an event of it was on its way', async () => {

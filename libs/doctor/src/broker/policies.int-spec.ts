@@ -67,6 +67,16 @@ describe('the look at policies', () => {
     await finds(ALL_WELL);
   });
 
+  it('finds one of set-up that was changed by hand', async () => {
+    const changed = { pattern: '^users\\.queries$', definition: { 'message-ttl': 5000 }, 'apply-to': 'queues', priority: 1 };
+    await broker.management.put(`operator-policies/${api.vhost}/collaboration.queries`, changed);
+    await finds(
+      expect.stringMatching(/^policy collaboration\.queries: sets message-ttl of 1 queues of this system, users\.queries /),
+    );
+    await boundEverybody(api);
+    await finds(ALL_WELL);
+  });
+
   it('knows that -1 is no limit, in RabbitMQ 4', async () => {
     const findings = new Findings('broker');
     // An earlier version refuses such a policy.

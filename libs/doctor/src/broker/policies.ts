@@ -40,7 +40,7 @@ export async function lookAtPolicies(
   for (const queue of queues) {
     const settings = settingsFor(queue);
     if (settings.length === 0) continue;
-    const policies = [queue.policy, queue.operator_policy].filter((name) => name && name !== QUERIES).join(' or ');
+    const policies = [queue.policy, queue.operator_policy].filter((name) => name && name !== QUERIES).join(' or ') || QUERIES;
     const one = changed.get(policies) ?? { settings: new Set<string>(), names: [] };
     changed.set(policies, one);
     for (const setting of settings) one.settings.add(setting);
@@ -50,7 +50,9 @@ export async function lookAtPolicies(
     findings.problem(
       `policy ${policies}`,
       `sets ${[...settings].join(', ')} of ${names.length} queues of this system, ${names[0]} for one: commands are lost or refused`,
-      'narrow its pattern, or remove it with "rabbitmqctl clear_policy" or "clear_operator_policy"',
+      policies === QUERIES
+        ? 'run "npm run setup"'
+        : 'narrow its pattern, or remove it with "rabbitmqctl clear_policy" or "clear_operator_policy"',
     );
   if (findings.all.length === before)
     findings.ok('policies', 'those of set-up exist, and no other one changes what a queue keeps');

@@ -7,6 +7,6 @@ describeFaults('the broker', [
   recreateExchange(3),
   alarm('memory', 4000),
   alarm('disk', 4000),
-  fullQueue(50),
+  fullQueue(20),
   malformedMessages(10_000),
 ]);

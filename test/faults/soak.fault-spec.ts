@@ -31,7 +31,7 @@ const FAULTS = [
   cutAfterPublish(5),
   recreateQueue(1),
   endConnections(1),
-  fullQueue(50),
+  fullQueue(20),
   expireUnconsumed(6000),
   badWeather(5),
   pause(

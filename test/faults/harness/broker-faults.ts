@@ -87,7 +87,10 @@ export const alarm = (of: 'memory' | 'disk', ms: number): Fault => ({
   },
 });
 
-/** The queue has no consumer and fills up. */
+/**
+ * The queue has no consumer and fills up.
+ * @param messages fewer than a key may have at work beside others: else its further calls wait in the gateway, and are not refused at once
+ */
 export const fullQueue = (messages: number): Fault => ({
   name: `queue of commands full, with ${messages} in it`,
   expected: 503,

@@ -11,6 +11,8 @@ describe(readOptions.name, () => {
     ['a BigInt', { n: 1n }],
     ['no JSON at all', { toJSON: () => undefined }],
     ['no object', 'text'],
+    ['null', null],
+    ['a list', []],
   ])('refuses a body that is or has %s', (_, body) => {
     const refused = { name: 'ApiError', status: 'INVALID_ARGUMENT' };
     expect(() => readOptions(OPERATION, body, { apiKey: 'key' }, {})).toThrow(expect.objectContaining(refused) as Error);

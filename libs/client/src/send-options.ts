@@ -61,7 +61,8 @@ export function readOptions(
 ) {
   const tenant = apiKey ?? client.apiKey;
   const time = timeoutMs ?? client.timeoutMs ?? 5000;
-  if (typeof body !== 'object') throw refused(`The body of ${pattern} must be an object.`);
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw refused(`The body of ${pattern} must be an object.`);
   const content = jsonOf(pattern, body);
   const most = kind === 'query' ? MAX_QUERY_BYTES : MAX_BODY_BYTES;
   if (content.length > most) throw refused(`The body of ${pattern} must be at most ${most} bytes as JSON.`);

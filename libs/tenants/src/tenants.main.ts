@@ -19,7 +19,8 @@ Usage: npm run tenants -- <command> KEY [options]
   --help             this text
 
 Both want the key to be disabled, its events published and its erasures complete; copy also wants notifications to have the events. Other
-tenants are not affected. The steps of a whole move are in docs/scaling.md. The database is that of DATABASE_URL, with the full-rights account, else that of a running "npm start".
+tenants are not affected. The steps of a whole move are in docs/scaling.md. The database is that of DATABASE_URL, with the full-rights account,
+else that of a running "npm start".
 Exit codes: 0 done, 1 it cannot be done, 2 wrong usage.
 
 Examples:

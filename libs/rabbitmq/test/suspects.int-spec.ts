@@ -8,10 +8,11 @@ import { metricValue } from '@app/testing/metric-value';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import type { DeliveryContext } from '../src/delivery/delivery-context';
 import type { RabbitServer } from '../src/server/rabbit.server';
-import { crashedQueue, suspectQueue } from '../src/topology/topology';
+import { againQueue, crashedQueue, suspectQueue } from '../src/topology/topology';
 
 const SUSPECTS = suspectQueue('users');
 const CRASHED = crashedQueue('users');
+const AGAIN = againQueue('users');
 
 const bodyOf = (organizationId: string) =>
   Buffer.from(JSON.stringify({ organizationId, users: [{ userId: 'u' }] } satisfies AddUsersRequest));
@@ -35,9 +36,8 @@ describe('suspects', () => {
   });
   afterEach(async () => {
     jest.restoreAllMocks();
-    await server?.close();
-    server = undefined;
-    for (const queue of ['users.commands.0', SUSPECTS, CRASHED]) await channel.purgeQueue(queue);
+    await stopServer();
+    for (const queue of ['users.commands.0', AGAIN, SUSPECTS, CRASHED]) await channel.purgeQueue(queue);
   });
 
   /** Long enough for a busy machine to publish something while a command waits. */
@@ -48,6 +48,10 @@ describe('suspects', () => {
     const options = { connection: { url: broker.url, name: 'users' }, metrics, drainTimeoutMs: 200, crashPauseMs };
     server = await startUsersStub(options, handlers);
     await eventually(() => server?.check() === undefined);
+  };
+  const stopServer = async () => {
+    await server?.close();
+    server = undefined;
   };
   const publish = async (organizationId: string, options: Options.Publish = {}) => {
     const headers = { 'x-api-key': 'key' };
@@ -124,6 +128,35 @@ describe('suspects', () => {
     await publish('other');
     await eventually(() => handled.length === 2);
     expect(handled).toEqual(['other', 'suspect']);
+  });
+
+  it('leave time after a crash before the next one is handled', async () => {
+    await publishSuspect('suspect');
+    await crash(SUSPECTS, 1);
+    await publishSuspect('next');
+    const handled: string[] = [];
+    handlers.add = ({ organizationId }) => handled.push(organizationId);
+    await startServer(PAUSE_MS);
+    await publish('other');
+    await eventually(() => handled.length === 3);
+    expect(handled[0]).toBe('other');
+  });
+
+  it('are not given up for processes that end while they wait', async () => {
+    await publishSuspect('suspect');
+    await crash(SUSPECTS, 1);
+    for (let time = 0; time < 4; time++) {
+      await startServer(60_000);
+      await eventually(async () => (await metricValue(metrics, 'rabbitmq_deliveries_in_flight', { queue: AGAIN })) === 1);
+      await stopServer();
+      metrics = new Registry();
+      await eventually(async () => (await channel.checkQueue(AGAIN)).messageCount === 1);
+    }
+    let handled = 0;
+    handlers.add = () => void handled++;
+    await startServer();
+    await eventually(() => handled === 1);
+    expect(await dead()).toBe(0);
   });
 
   it('wait before they become suspects for the process that has ended, unless their caller waits', async () => {
@@ -229,14 +262,40 @@ describe('suspects', () => {
     expect(events).toEqual(['begin running', 'end running', 'begin suspect', 'end suspect']);
   });
 
+  it('go to the crashed queue after four more crashes, also when they waited after each of them', async () => {
+    await publishSuspect('poison', { messageId: 'poison', replyTo: 'q', headers: { 'x-correlation-id': 'c' } });
+    let handled = 0;
+    handlers.add = () => {
+      handled++;
+      return new Promise(() => undefined);
+    };
+    for (let time = 1; time <= 4; time++) {
+      await startServer();
+      await eventually(() => handled === time);
+      await stopServer();
+      metrics = new Registry();
+    }
+    await startServer();
+    await eventually(async () => (await dead()) === 1);
+    expect(handled).toBe(4);
+    expect(await metricValue(metrics, 'rabbitmq_deliveries_total', { outcome: 'crashed' })).toBe(1);
+    const letter = await channel.get(CRASHED, { noAck: true });
+    const account = new URL(broker.url).username;
+    expect(letter && letter.properties).toMatchObject({ messageId: 'poison', replyTo: 'q', userId: account });
+    expect(letter && letter.properties.headers).toMatchObject({
+      'x-routing-key': 'users.add.v1',
+      'x-correlation-id': 'c',
+      'x-crashes': 4,
+    });
+  });
+
   it('go to the crashed queue after four more crashes, unchanged', async () => {
     await publish('poison', { messageId: 'poison', replyTo: 'q', correlationId: 'c' });
     await crash('users.commands.0', 2);
     handlers.add = () => new Promise(() => undefined);
     await startServer();
     await eventually(async () => (await suspects()) === 1);
-    await server?.close();
-    server = undefined;
+    await stopServer();
     await eventually(async () => (await channel.checkQueue(SUSPECTS)).messageCount === 1);
     await crash(SUSPECTS, 3);
     await eventually(async () => (await dead()) === 1);

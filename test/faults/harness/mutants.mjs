@@ -61,7 +61,7 @@ export const MUTANTS = [
   },
   {
     name: 'no suspects',
-    edits: [['libs/rabbitmq/src/delivery/delivery.ts', 'count >= SUSPECT_AFTER', 'count >= Infinity']],
+    edits: [['libs/rabbitmq/src/delivery/delivery.ts', 'this.returns >= SUSPECT_AFTER', 'this.returns >= Infinity']],
     test: ['poison', 'among 1000 good ones'],
   },
   {

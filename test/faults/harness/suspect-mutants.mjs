@@ -1,5 +1,6 @@
 // Mutants of suspects: commands that may have crashed their consumer.
 const SOLITUDE = 'libs/rabbitmq/src/server/solitude.ts';
+const SERVER = 'libs/rabbitmq/src/server/rabbit.server.ts';
 const OUTAGE = 'libs/rabbitmq/test/long-outage.int-spec.ts';
 
 /** @type {import('./mutants.mjs').Mutant[]} */
@@ -11,8 +12,25 @@ export const SUSPECT_MUTANTS = [
   },
   {
     name: 'suspects handled while the process that ended is away',
-    edits: [['libs/rabbitmq/src/delivery/delivery.ts', '|| !awaited);', '|| (!awaited && !this.isSuspect));']],
+    edits: [
+      ['libs/rabbitmq/src/delivery/delivery.ts', '(redelivered && !awaited)', '(redelivered && !awaited && !this.isSuspect)'],
+    ],
     test: ['libs/rabbitmq/test/suspects.int-spec.ts', 'wait before they become suspects'],
+  },
+  {
+    name: 'kills that count while a suspect waits',
+    edits: [[SERVER, 'if (delivery.queue.alone) return this.solitude.afterCrash(delivery, pauseMs);', '']],
+    test: ['libs/rabbitmq/test/suspects.int-spec.ts', 'are not given up for processes that end'],
+  },
+  {
+    name: 'the next suspect handled right after a crash',
+    edits: [[SOLITUDE, "await consumer?.pause('suspect');", '']],
+    test: ['libs/rabbitmq/test/suspects.int-spec.ts', 'leave time after a crash'],
+  },
+  {
+    name: 'a suspect whose crashes are forgotten',
+    edits: [['libs/rabbitmq/src/settle/republication.ts', 'crashes || undefined', 'undefined']],
+    test: ['libs/rabbitmq/test/suspects.int-spec.ts', 'also when they waited after each of them'],
   },
   {
     name: 'a suspect that stops all others while the database is away',

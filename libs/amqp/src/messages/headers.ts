@@ -1,6 +1,7 @@
 /** Headers of a command that a service publishes again. Services and the tool of dead letters write them, and believe nobody else's. */
 export const OURS = {
   attempt: 'x-attempt',
+  crashes: 'x-crashes',
   routingKey: 'x-routing-key',
   correlationId: 'x-correlation-id',
   originUser: 'x-origin-user',

@@ -163,6 +163,7 @@ export const ENVELOPES: Readonly<Record<string, FieldsSchema>> = {
       [HEADER.routingKey]: { type: 'string', description: 'The original routing key.' },
       [HEADER.lane]: { type: 'string', description: 'The original exchange.' },
       [HEADER.attempt]: { ...INT64, minimum: 1, description: 'Number of attempts.' },
+      [HEADER.crashes]: { ...INT64, minimum: 1, description: 'Processes that ended while they handled it alone.' },
       [HEADER.firstFailedAt]: { ...INT64, description: 'Time of the first failure, in epoch milliseconds.' },
       [HEADER.originUser]: { type: 'string', description: 'Broker account of the publisher, if the message had a `user_id`.' },
       [HEADER.correlationId]: { type: 'string', description: 'The `correlation_id` of the caller, if one waited.' },

@@ -9,7 +9,7 @@ export const LETTERS: readonly { queueOf: (service: ServiceName) => string; summ
   },
   {
     queueOf: crashedQueue,
-    summary: 'Keeps commands that crashed their consumers until the delivery limit. It drops none.',
+    summary: 'Keeps commands that crashed their consumers too often. It drops none.',
   },
   {
     queueOf: refusedQueue,

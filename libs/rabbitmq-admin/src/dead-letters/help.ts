@@ -13,7 +13,7 @@ Usage: npm run dead-letters -- <command> [options]
 
 Conditions; all given ones must hold:
   --status STATUS   ${LETTER_STATUSES.slice(0, 4).join(', ')}, ...;
-                    CRASHED: the broker's delivery limit was reached
+                    CRASHED: it ended the processes that handled it
   --operation NAME  routing key, such as notifications.add.v1
   --api-key KEY     tenant
   --publisher NAME  broker account that published it

@@ -28,7 +28,7 @@ describe('looking at dead letters', () => {
       `2 | m-2\\u001b[2J | ${found} | - | none | "9 | gateway" | 1 | ${at} | - | 47 | No such organization.`,
       'notifications.commands.crashed: 1 dead letter(s)',
       '# | ID | OPERATION | STATUS | TENANT | PUBLISHER | APP | TRIES | FIRST FAILED | REQUEST | BYTES | REASON',
-      `1 | m-3 | users.add.v1 | CRASHED | key | none | - | 1 | ${at} | - | 47 | crashed its consumers until the delivery limit`,
+      `1 | m-3 | users.add.v1 | CRASHED | key | none | - | 1 | ${at} | - | 47 | crashed its consumers too often`,
       'Empty: users.commands.crashed, users.commands.refused, notifications.commands.dead, notifications.commands.refused',
     ]);
   });

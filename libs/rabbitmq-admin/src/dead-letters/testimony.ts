@@ -36,7 +36,7 @@ export interface Testimony {
   unproved: readonly Claim[];
 }
 
-const CRASHED = { status: 'CRASHED', reason: 'crashed its consumers until the delivery limit' } as const;
+const CRASHED = { status: 'CRASHED', reason: 'crashed its consumers too often' } as const;
 const UNEXPLAINED = { status: 'UNKNOWN', reason: 'has no reason' } as const;
 
 /** Statuses that are not errors of a service. */

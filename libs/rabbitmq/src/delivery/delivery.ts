@@ -59,11 +59,12 @@ export class Delivery {
   readonly kind: QueueKind;
   /** The exchange that it was first published to: `calls`, or that of a lane. */
   readonly exchange: string;
+  private readonly earlierCrashes: number;
 
   constructor(
     readonly queue: ConsumedQueue,
     readonly message: ConsumeMessage,
-    { context, address, problem, exchange = queue.exchange }: Envelope,
+    { context, address, problem, exchange = queue.exchange, crashes = 0 }: Envelope,
     private readonly acks: Acks,
   ) {
     this.context = context;
@@ -71,25 +72,34 @@ export class Delivery {
     this.problem = problem;
     this.kind = queue.kind;
     this.exchange = exchange;
-    this.mayHaveRun = context.redelivered || queue.alone === true;
+    this.earlierCrashes = crashes;
+    this.mayHaveRun = context.redelivered || queue.alone === true || crashes > 0;
   }
 
   /** This command may have crashed its consumers. It must be handled apart from the others. */
   get isSuspect(): boolean {
-    const { fields, properties } = this.message;
-    const count: unknown = properties.headers?.['x-delivery-count'];
     if (this.kind === 'queries' || this.queue.alone) return false;
-    // On a first delivery this header comes from the publisher; only the broker's value counts.
-    return fields.redelivered && typeof count === 'number' && count >= SUSPECT_AFTER;
+    return this.earlierCrashes > 0 || this.returns >= SUSPECT_AFTER;
   }
 
-  /**
-   * It may have ended a process just now, and may be handled later. It waits in its first queue, which has no delivery limit: among the suspects each
-   * further kill during the wait would count.
-   */
+  /** Processes that ended while they handled it as a suspect. */
+  get crashes(): number {
+    return this.earlierCrashes + (this.queue.alone ? this.returns : 0);
+  }
+
+  /** How often it came back to its queue unsettled. */
+  private get returns(): number {
+    const { fields, properties } = this.message;
+    const count: unknown = properties.headers?.['x-delivery-count'];
+    // On a first delivery this header comes from the publisher; only the broker's value counts.
+    return fields.redelivered && typeof count === 'number' ? count : 0;
+  }
+
+  /** It may have ended a process just now, and may be handled later. */
   get mayCrash(): boolean {
     const { awaited, redelivered } = this.context;
-    return redelivered && this.kind === 'commands' && (this.queue.alone === true || !awaited);
+    if (this.queue.alone) return redelivered;
+    return this.kind === 'commands' && (this.earlierCrashes > 0 || (redelivered && !awaited));
   }
 
   /** Whether a caller waits that can be told that nothing was executed. */

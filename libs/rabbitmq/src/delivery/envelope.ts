@@ -23,6 +23,8 @@ export interface Envelope {
   address?: ReplyAddress;
   /** The exchange that it was first published to, when a service has published it again. */
   exchange?: string;
+  /** Processes that ended while they handled it as a suspect, when a service has published it again. */
+  crashes?: number;
   /** The reason why the message is refused. */
   problem?: ApiError;
 }
@@ -111,18 +113,20 @@ export function readEnvelope({ fields, properties }: ConsumeMessage): Envelope {
     idempotencyKey: validIdempotencyKey,
     awaited: address !== undefined,
     redelivered: fields.redelivered,
-    attempt: ours(HEADER.attempt, isAttempt) ?? 1,
+    attempt: ours(HEADER.attempt, isCount) ?? 1,
     pattern,
     appId,
     userId,
   });
   const exchange = ours(HEADER.lane, isOfCommands);
-  return { context, address, exchange, problem: problems[0] ? new ApiError('INVALID_ARGUMENT', problems[0]) : undefined };
+  const crashes = ours(HEADER.crashes, isCount);
+  const problem = problems[0] ? new ApiError('INVALID_ARGUMENT', problems[0]) : undefined;
+  return { context, address, exchange, crashes, problem };
 }
 
 const isString = (value: unknown): value is string => typeof value === 'string';
 const isOfCommands = (value: unknown): value is string => value === 'calls' || (LANES as readonly unknown[]).includes(value);
-const isAttempt = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0;
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0;
 
 /** Messages that need no API key. */
 const TENANTLESS = new Set(ALL_MESSAGES.filter(({ tenantless }) => tenantless).map(({ pattern }) => pattern));

@@ -157,10 +157,12 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   /** @returns undefined when the delivery goes back to its queue with its channel */
   private async runCommand(delivery: Delivery): Promise<FinalDecision | undefined> {
-    const pauseMs = this.solitude.pauseBefore(delivery);
-    if (pauseMs > 0) {
+    if (delivery.mayCrash) {
+      const pauseMs = this.solitude.crashPause();
       // Its caller would be gone after the wait: nothing is risked for it.
       if (delivery.isExpiredIn(pauseMs)) return this.decisionOn(delivery, { kind: 'notStarted' }) as FinalDecision;
+      // In the queue of suspects every kill during the wait would count.
+      if (delivery.queue.alone) return this.solitude.afterCrash(delivery, pauseMs);
       if (!(await delivery.whileKept(this.solitude.afterPause(pauseMs)))) return undefined;
     }
     if (delivery.queue.alone) return this.runAlone(delivery);

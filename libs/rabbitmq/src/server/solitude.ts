@@ -3,7 +3,9 @@ import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/prom
 import { within } from '@app/runtime/within';
 import type { Delivery } from '../delivery/delivery';
 import type { QueueConsumer } from '../delivery/queue-consumer';
+import type { FinalDecision } from '../settle/ack-policy';
 import type { ConsumedQueue } from '../topology/consumed-queues';
+import { MOST_CRASHES } from '../topology/topology';
 
 /** How long the other consumers stay paused after a suspect, in case another one follows, in milliseconds. */
 const QUIET_MS = 50;
@@ -15,6 +17,7 @@ const MOVE_MS = 2000;
 /** Runs work while this process handles no other command. If the process crashes, this work has done it. */
 export class Solitude {
   private quiet?: NodeJS.Timeout;
+  private rested?: NodeJS.Timeout;
   private readonly stopping = new AbortController();
   /** Commands and events whose handlers may run. */
   private readonly running = new Set<Promise<unknown>>();
@@ -36,8 +39,8 @@ export class Solitude {
    * How long a delivery waits that may have ended a process just now, in milliseconds: until that one is back. Random, so that two of them do not end two
    * processes at once.
    */
-  pauseBefore({ mayCrash }: Delivery): number {
-    return mayCrash ? this.crashPauseMs * (1 + Math.random()) : 0;
+  crashPause(): number {
+    return this.crashPauseMs * (1 + Math.random());
   }
 
   /** Waits for this time, and for a suspect that is handled then. @returns false when this process stops meanwhile */
@@ -68,9 +71,23 @@ export class Solitude {
     this.waiting.abort();
   }
 
+  /**
+   * Decides about a suspect that may have ended a process. It waits elsewhere, and for this time, in milliseconds, no other suspect is taken from its
+   * queue: the next one may end this process as well.
+   */
+  async afterCrash({ queue, crashes }: Delivery, ms: number): Promise<FinalDecision> {
+    if (crashes >= MOST_CRASHES) return { do: 'crashedThenAck' };
+    const consumer = this.consumers.get(queue);
+    clearTimeout(this.rested);
+    await consumer?.pause('suspect');
+    if (!this.stopping.signal.aborted) this.rested = setTimeout(() => void consumer?.resume('suspect'), ms);
+    return { do: 'againThenAck' };
+  }
+
   stop(): void {
     this.stopping.abort();
     clearTimeout(this.quiet);
+    clearTimeout(this.rested);
   }
 
   private async runAlone<T>(work: () => Promise<T>): Promise<T> {

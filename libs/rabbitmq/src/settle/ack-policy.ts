@@ -31,6 +31,10 @@ export type Decision =
   | { do: 'refuseThenAck'; error: ErrorBody; stub: boolean }
   /** To the suspect queue, whose messages are handled alone in their process. */
   | { do: 'suspectThenAck' }
+  /** A suspect that may have ended a process goes to the queue of retried commands, and waits there: no kill counts in that queue. */
+  | { do: 'againThenAck' }
+  /** To the dead letters that have ended their processes. */
+  | { do: 'crashedThenAck' }
   /** Keeps it unacknowledged, and handles it again when the database is back. */
   | { do: 'hold' };
 

@@ -31,6 +31,8 @@ export interface RepublicationOptions {
   /** Broker account of this service. It proves to the reader of a dead letter that a service wrote the headers below. */
   account: string;
   attempt: number;
+  /** Processes that ended while they handled it as a suspect. */
+  crashes?: number;
   /** Error that made it a dead letter. */
   dead?: ErrorBody;
   /** Whether only the beginning of the body is kept, with its size and hash: a malformed body is of no more use. */
@@ -47,7 +49,7 @@ export interface RepublicationOptions {
 export function republication(
   delivery: Delivery,
   target: Pick<Publication, 'exchange' | 'routingKey'>,
-  { account, attempt, dead, stub = false, withHeaders = true }: RepublicationOptions,
+  { account, attempt, crashes, dead, stub = false, withHeaders = true }: RepublicationOptions,
 ): Publication {
   const { message, context, address, exchange } = delivery;
   const kept = stub ? delivery.keepStub() : undefined;
@@ -77,6 +79,7 @@ export function republication(
         [HEADER.routingKey]: context.pattern,
         [HEADER.lane]: exchange,
         [HEADER.attempt]: attempt,
+        [HEADER.crashes]: crashes || undefined,
         [HEADER.correlationId]: address?.correlationId,
         [HEADER.originUser]: context.userId,
         [HEADER.firstFailedAt]: typeof firstFailedAt === 'number' ? firstFailedAt : Date.now(),

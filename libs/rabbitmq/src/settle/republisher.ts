@@ -7,7 +7,7 @@ import type { Decision } from './ack-policy';
 import type { Delivery } from '../delivery/delivery';
 import type { HeldDeliveries } from './held-deliveries';
 import { republication } from './republication';
-import { deadQueue, refusedQueue, retryQueue, suspectQueue } from '../topology/topology';
+import { againQueue, crashedQueue, deadQueue, refusedQueue, retryQueue, suspectQueue } from '../topology/topology';
 
 /** How long a refused command is held while the broker does not take its dead letter, in milliseconds. Others are held without limit. */
 const HOLD_REFUSED_MS = 5 * 60_000;
@@ -24,7 +24,7 @@ const FROM_OUTSIDE: ReadonlySet<PublishOutcome | Failure> = new Set([
   'lost',
 ] as const);
 
-type Republished = Extract<Decision, { do: 'retryThenAck' | 'deadThenAck' | 'refuseThenAck' | 'suspectThenAck' }>;
+type Republished = Exclude<Extract<Decision, { do: `${string}ThenAck` }>, { do: 'replyThenAck' }>;
 
 interface Parts {
   service: ServiceName;
@@ -91,11 +91,16 @@ export class Republisher {
 
   private publicationOf(delivery: Delivery, decision: Republished, withHeaders: boolean): Publication {
     const { service, account } = this.parts;
-    const { attempt } = delivery.context;
+    const { crashes, context } = delivery;
+    const { attempt } = context;
     const common = { account, attempt, withHeaders };
     switch (decision.do) {
       case 'suspectThenAck':
-        return republication(delivery, { exchange: 'retry', routingKey: suspectQueue(service) }, common);
+        return republication(delivery, { exchange: 'retry', routingKey: suspectQueue(service) }, { ...common, crashes });
+      case 'againThenAck':
+        return republication(delivery, { exchange: 'retry', routingKey: againQueue(service) }, { ...common, crashes });
+      case 'crashedThenAck':
+        return republication(delivery, { exchange: 'dead', routingKey: crashedQueue(service) }, { ...common, crashes });
       case 'retryThenAck': {
         const routingKey = retryQueue(service, decision.delay);
         return republication(delivery, { exchange: 'retry', routingKey }, { ...common, attempt: attempt + 1 });

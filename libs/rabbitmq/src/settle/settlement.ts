@@ -1,6 +1,5 @@
 import { Logger } from '@nestjs/common';
 import type { ConfirmChannel } from 'amqplib';
-import type { ErrorBody } from '@app/contracts/error';
 import type { ServiceName } from '@app/contracts/message';
 import { INTERNAL, type FinalDecision } from './ack-policy';
 import { RabbitChannel } from '@app/amqp/connection/channel';
@@ -121,6 +120,14 @@ export class Settlement {
         // It may end this process at once, and an ack that is lost then makes a second one of it.
         await delivery.ackForGood();
         return settled('suspect');
+      case 'againThenAck':
+        if (!(await this.republisher.publish(delivery, decision))) return;
+        await delivery.ackForGood();
+        return settled('again');
+      case 'crashedThenAck':
+        if (!(await this.republisher.publish(delivery, decision))) return;
+        this.logDeath(delivery, { status: 'CRASHED', message: 'The processes that handled it ended.' });
+        return settled('crashed');
       case 'retryThenAck':
       case 'deadThenAck': {
         const outcome = decision.do === 'retryThenAck' ? 'retried' : 'dead';
@@ -143,7 +150,7 @@ export class Settlement {
   }
 
   /** One line for each dead letter, because nobody waits for an answer. The quota of its publisher bounds their number. */
-  private logDeath(delivery: Delivery, { status, message: reason }: ErrorBody): void {
+  private logDeath(delivery: Delivery, { status, message: reason }: { status: string; message: string }): void {
     this.logger.warn({ msg: 'a message became a dead letter', status, reason, ...about(delivery) });
   }
 

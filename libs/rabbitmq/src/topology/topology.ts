@@ -75,7 +75,7 @@ export const againQueue = (service: ServiceName) => `${service}.again`;
 export const suspectQueue = (service: ServiceName) => `${service}.suspects`;
 /** Dead letters caused by this system: bugs, and retries used up. */
 export const deadQueue = (service: ServiceName) => `${service}.commands.dead`;
-/** Dead letters that crashed their consumers until the broker's delivery limit was reached. */
+/** Dead letters that crashed their consumers too often. */
 export const crashedQueue = (service: ServiceName) => `${service}.commands.crashed`;
 /** Dead letters caused by the publisher: it sent a command that is refused. */
 export const refusedQueue = (service: ServiceName) => `${service}.commands.refused`;
@@ -134,6 +134,8 @@ const classic = (name: string): QueueDeclaration => ({
 /** Explicit, because RabbitMQ 4.x has a default limit of 20. A command that is redelivered becomes a suspect long before. */
 const NEVER = 1_000_000;
 
+/** Processes that a suspect may end before it becomes a dead letter. */
+export const MOST_CRASHES = 4;
 const listens = (service: ServiceName) => SUBSCRIPTIONS[service].length > 0;
 
 // All types and limits are explicit, because defaults differ: 4.x has a default delivery limit, and each virtual host may have its own default
@@ -165,7 +167,7 @@ function queuesOf(service: ServiceName): QueueDeclaration[] {
     // Twice the capacity of the retry queues.
     quorum(againQueue(service), NEVER, refusing(200_000, 512)),
     // A message redelivered from this queue was the only one in its process. The limit is 3, not 1, because a lost connection counts too.
-    quorum(suspectQueue(service), 3, deadLettersTo('dead', crashedQueue(service)), refusing(25_000, 64)),
+    quorum(suspectQueue(service), MOST_CRASHES - 1, deadLettersTo('dead', crashedQueue(service)), refusing(25_000, 64)),
     // When an operator looks at a dead letter and puts it back, that counts as a delivery.
     quorum(deadQueue(service), NEVER, refusing(100_000, 256)),
     // Each of these dead letters has ended four processes.

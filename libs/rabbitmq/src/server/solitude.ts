@@ -75,11 +75,12 @@ export class Solitude {
    * Decides about a suspect that may have ended a process. It waits elsewhere, and for this time, in milliseconds, no other suspect is taken from its
    * queue: the next one may end this process as well.
    */
-  async afterCrash({ queue, crashes }: Delivery, ms: number): Promise<FinalDecision> {
+  afterCrash({ queue, crashes }: Delivery, ms: number): FinalDecision {
     if (crashes >= MOST_CRASHES) return { do: 'crashedThenAck' };
     const consumer = this.consumers.get(queue);
     clearTimeout(this.rested);
-    await consumer?.pause('suspect');
+    // Not awaited: a consumer that moves to another node waits for this delivery. The confirm comes after the cancel.
+    void consumer?.pause('suspect');
     if (!this.stopping.signal.aborted) this.rested = setTimeout(() => void consumer?.resume('suspect'), ms);
     return { do: 'againThenAck' };
   }

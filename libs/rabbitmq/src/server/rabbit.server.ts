@@ -173,7 +173,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     this.observeAge(delivery);
     for (;;) {
       // Without the database the suspect cannot be handled, and it must not block the others, which are answered meanwhile.
-      if (this.pause.active) await delivery.whileKept(this.spareLimit(delivery, this.pause.begin()));
+      if (this.pause.active) await delivery.whileKept(this.pause.begin());
       if (delivery.isForgotten) return undefined;
       const decision = await this.solitude.run(async () => (this.pause.active ? HOLD : this.runOnce(delivery, true)));
       if (decision?.do !== 'hold') return decision;
@@ -206,11 +206,11 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   /**
-   * Spares the delivery limits of events and suspects in a wait for the database. The broker ends a channel whose delivery is not settled in half an
-   * hour, and that counts. So what was delivered again is not taken a third time before the database is back.
+   * Spares the delivery limit of events in a wait for the database. The broker ends a channel whose delivery is not settled in half an hour, and that
+   * counts. So an event that was delivered again is not taken a third time before the database is back. A suspect waits in another queue.
    */
   private spareLimit<T>({ queue, context }: Delivery, wait: Promise<T>): Promise<T> {
-    if (context.redelivered && (queue.alone || queue.kind === 'events')) void this.consumers.get(queue)?.pause('database');
+    if (context.redelivered && queue.kind === 'events') void this.consumers.get(queue)?.pause('database');
     return wait;
   }
 

@@ -18,6 +18,11 @@ describe(Delivery.name, () => {
     expect(await waited).toBe(isForGood);
   });
 
+  it('has ended a process when it comes again among the suspects, also where the broker does not count that', () => {
+    expect(aDelivery({ redelivered: true }, { queue: { alone: true } }).crashes).toBe(1);
+    expect(aDelivery({ redelivered: true }).crashes).toBe(0);
+  });
+
   it('waits less than the broker does for an ack (30 minutes), whatever deadline its publisher has invented', () => {
     expect(aDelivery({ awaited: true, deadline: Date.now() + 2 ** 40 }).patience).toBe(900_000);
   });

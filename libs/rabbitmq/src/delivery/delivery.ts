@@ -82,9 +82,9 @@ export class Delivery {
     return this.earlierCrashes > 0 || this.returns >= SUSPECT_AFTER;
   }
 
-  /** Processes that ended while they handled it as a suspect. */
+  /** Processes that ended while they handled it as a suspect. From RabbitMQ 4.3 some of its returns have no count, and it must stay a suspect. */
   get crashes(): number {
-    return this.earlierCrashes + (this.queue.alone ? this.returns : 0);
+    return this.earlierCrashes + (this.queue.alone && this.context.redelivered ? Math.max(1, this.returns) : 0);
   }
 
   /** How often it came back to its queue unsettled. */

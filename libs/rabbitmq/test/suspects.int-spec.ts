@@ -263,7 +263,8 @@ describe('suspects', () => {
   });
 
   it('go to the crashed queue after four more crashes, also when they waited after each of them', async () => {
-    await publishSuspect('poison', { messageId: 'poison', replyTo: 'q', headers: { 'x-correlation-id': 'c' } });
+    const headers = { 'x-correlation-id': 'c', 'x-first-failed-at': 1_800_000_000_000 };
+    await publishSuspect('poison', { messageId: 'poison', replyTo: 'q', headers });
     let handled = 0;
     handlers.add = () => {
       handled++;
@@ -284,7 +285,7 @@ describe('suspects', () => {
     expect(letter && letter.properties).toMatchObject({ messageId: 'poison', replyTo: 'q', userId: account });
     expect(letter && letter.properties.headers).toMatchObject({
       'x-routing-key': 'users.add.v1',
-      'x-correlation-id': 'c',
+      ...headers,
       'x-crashes': 4,
     });
   });

@@ -55,7 +55,9 @@ export function republication(
   const kept = stub ? delivery.keepStub() : undefined;
   const original: Record<string, unknown> = withHeaders && !stub ? { ...message.properties.headers } : understood(context);
   for (const name of DROPPED_HEADERS) delete original[name];
-  const firstFailedAt: unknown = context.attempt > 1 ? message.properties.headers?.[HEADER.firstFailedAt] : undefined;
+  // Suspects keep it, too, at their first attempt. Of a lane it may be forged.
+  const firstFailedAt: unknown =
+    message.fields.exchange === 'retry' ? message.properties.headers?.[HEADER.firstFailedAt] : undefined;
 
   return {
     ...target,

@@ -7,7 +7,7 @@ import type { HeldDeliveries } from '../settle/held-deliveries';
 import { LetterTurns } from '../settle/letter-turns';
 import { Settlement } from '../settle/settlement';
 import type { ConsumedQueue } from '../topology/consumed-queues';
-import { deadQueue, LANES, refusedQueue, RETRY_DELAYS, retryQueue, suspectQueue } from '../topology/topology';
+import { LANES, letterQueues, RETRY_DELAYS, retryQueue, suspectQueue } from '../topology/topology';
 import type { RabbitServerOptions } from './rabbit-server-options';
 
 const MOST_PRIORITY = 1_000_000;
@@ -41,8 +41,8 @@ export class ServerConnections {
     this.publishing = named('publishing');
     const settle = { service, confirmReplies, metrics, heldDeliveries: held, letterTurns: new LetterTurns(metrics) };
     this.settlement = new Settlement(this.publishing, settle);
-    const failing = [deadQueue, refusedQueue, suspectQueue].map((name) => name(service));
-    this.failing = [...failing, ...RETRY_DELAYS.map((delay) => retryQueue(service, delay))];
+    const retries = RETRY_DELAYS.map((delay) => retryQueue(service, delay));
+    this.failing = [...letterQueues(service), suspectQueue(service), ...retries];
     if (this.consuming.nodes.addresses.length === 1 || !queues.includes('queries')) return;
     const standby = named('standby', true);
     this.apart = { connection: standby, settlement: new Settlement(standby, settle) };

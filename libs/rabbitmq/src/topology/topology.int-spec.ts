@@ -11,7 +11,7 @@ import type { FaultProxy } from '../../../../test/faults/harness/fault-proxy';
 import { declareTopology } from './declare-topology';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { RabbitClient } from '../client/rabbit.client';
-import { BINDINGS, EXCHANGES, QUEUES } from './topology';
+import { BINDINGS, crashedQueue, EXCHANGES, QUEUES } from './topology';
 
 describe('declaring the topology', () => {
   let broker: TestBroker;
@@ -63,6 +63,23 @@ describe('declaring the topology', () => {
       expect(answer.parse()).toEqual({ fine: true });
     } finally {
       await client.close();
+      await server.close();
+    }
+  });
+
+  it('is needed with the queue of commands that have ended their processes', async () => {
+    await declareTopology(broker.url);
+    const model = await openConnection({ url: broker.url, name: 'test' });
+    await (await model.createChannel()).deleteQueue(crashedQueue('users'));
+    await model.close();
+    const handlers = { add: () => ({}), authenticate: () => ({}), exists: () => ({}) };
+    const server = await startUsersStub({ connection: { url: broker.url, name: 'users' }, metrics: new Registry() }, handlers);
+    const missing = 'the queue users.commands.crashed does not exist in the broker: run "npm run setup"';
+    try {
+      await eventually(() => server.check() === missing);
+      await declareTopology(broker.url);
+      await eventually(() => server.check() === undefined);
+    } finally {
       await server.close();
     }
   });

@@ -34,6 +34,9 @@ export const GENERIC_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seq
  */
 const NOT_COMPILED = { jit: 'off' };
 
+/** What the code relies on, whatever a role or a database has by default: the driver reads no other format of times. */
+const OWN_DEFAULTS = { DateStyle: 'ISO', default_transaction_isolation: 'read\\ committed', idle_session_timeout: 0 };
+
 const CONNECT_TIMEOUT_MS = 2000;
 
 /** Idle time before TCP asks whether the other side is there. It finds lost connections, and keeps them in the tables of firewalls. */
@@ -54,7 +57,7 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
   const logger = new Logger('Postgres');
   const servers = new DatabaseServers(settings.url);
   const generic = settings.genericPlans && GENERIC_PLANS;
-  const parameters = { search_path: settings.schema, ...MISSED_WHEN_LOST, ...NOT_COMPILED, ...generic };
+  const parameters = { search_path: settings.schema, ...MISSED_WHEN_LOST, ...OWN_DEFAULTS, ...NOT_COMPILED, ...generic };
   return new DataSource({
     type: 'postgres',
     applicationName: settings.name,

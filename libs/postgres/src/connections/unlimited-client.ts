@@ -21,10 +21,4 @@ export class UnlimitedClient extends ImpatientClient {
   constructor({ parameters, ...config }: WritableClientConfig & { parameters?: Record<string, string> }, silenceMs = SILENCE_MS) {
     super({ ...config, ...KEPT_ALIVE, options: optionsOf({ ...MISSED_WHEN_LOST, ...NONE, ...parameters }) }, silenceMs);
   }
-
-  /** As a parameter of the connection, servers before PostgreSQL 17 would refuse this limit. */
-  protected override async check(): Promise<void> {
-    await super.check();
-    await this.query(`SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'`);
-  }
 }

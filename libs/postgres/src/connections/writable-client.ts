@@ -71,9 +71,11 @@ export class WritableClient extends TlsClient implements Endable {
     return this;
   }
 
-  protected async check(): Promise<void> {
+  private async check(): Promise<void> {
+    // The limit of a transaction, which is one of each statement, too. Servers before PostgreSQL 17 do not know it.
     const { rows } = await this.query<{ pid: number; readOnly: string }>(
-      `SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS "readOnly"`,
+      `SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS "readOnly",
+         CASE WHEN current_setting('transaction_timeout', true) <> '0' THEN set_config('transaction_timeout', '0', false) END`,
     );
     // A pooler hands out keys for cancel requests of its own, because the process behind a connection changes.
     if (rows[0]?.pid !== internalsOf(this).processID) throw new ConnectionPooler();

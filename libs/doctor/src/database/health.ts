@@ -25,12 +25,13 @@ export async function lookAtServer(findings: Findings, client: ClientBase): Prom
   await ask('copy', () => lookAtCopy(findings, client));
 }
 
-async function lookAtSettings(findings: Findings, client: ClientBase): Promise<void> {
+/** Exported for its test. */
+export async function lookAtSettings(findings: Findings, client: ClientBase): Promise<void> {
   const { rows } = await client.query<Record<string, string>>(`
     SELECT current_setting('server_version') AS version, current_setting('server_version_num') AS number,
       current_setting('fsync') AS fsync, current_setting('full_page_writes') AS pages,
       current_setting('synchronous_commit') AS commit, current_setting('autovacuum') AS autovacuum,
-      current_setting('track_activities') AS activities,
+      current_setting('track_activities') AS activities, current_setting('server_encoding') AS encoding,
       pg_size_bytes(current_setting('shared_buffers'))::text AS buffers, current_setting('archive_mode') AS archive`);
   const [row = {}] = rows;
   const before = findings.all.length;
@@ -46,6 +47,12 @@ async function lookAtSettings(findings: Findings, client: ClientBase): Promise<v
       subject,
       'track_activities is off: no erasure ends, and "all read" marks at most 1000 notifications in each call',
       'switch it on',
+    );
+  if (row.encoding !== 'UTF8')
+    findings.problem(
+      subject,
+      `the database has the encoding ${row.encoding}: calls are answered 500 for what it cannot store`,
+      'move to a database with the encoding UTF8',
     );
   if (row.autovacuum === 'off') findings.problem(subject, 'autovacuum is off', 'switch it on');
   if (Number(row.buffers) < LEAST_BUFFERS)

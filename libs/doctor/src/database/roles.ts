@@ -75,6 +75,7 @@ export async function lookAtRole(findings: Findings, client: ClientBase, schema:
   await lookAtMigrations(findings, client, schema);
   const before = findings.all.length;
   await lookAtPrivileges(findings, client, schema);
+  await lookAtCommits(findings, client, schema);
   const [other] = SCHEMAS.filter((one) => one !== schema);
   if (!(await isDenied(client, `SELECT FROM ${other}.migrations LIMIT 0`)))
     findings.problem(subject, `may read schema ${other}`, `run REVOKE USAGE ON SCHEMA ${other} FROM its role`);
@@ -82,6 +83,19 @@ export async function lookAtRole(findings: Findings, client: ClientBase, schema:
     findings.problem(subject, `may create tables in schema ${schema}`, `run REVOKE CREATE ON SCHEMA ${schema} FROM its role`);
   if (findings.all.length === before)
     findings.ok(subject, `connects, has its rights in schema ${schema}, and is refused what it must not do`);
+}
+
+/** Whether the role has a value of its own, beside that of the server. Exported for its test. */
+export async function lookAtCommits(findings: Findings, client: ClientBase, schema: Schema): Promise<void> {
+  const { rowCount } = await client.query(
+    `SELECT FROM pg_settings WHERE name = 'synchronous_commit' AND setting = 'off' AND source IN ('user', 'database user')`,
+  );
+  if (rowCount)
+    findings.problem(
+      `role ${schema}`,
+      'has synchronous_commit off: a crash loses the last answers 200',
+      'reset it with ALTER ROLE … [IN DATABASE …] RESET synchronous_commit',
+    );
 }
 
 async function lookAtPrivileges(findings: Findings, client: ClientBase, schema: Schema): Promise<void> {

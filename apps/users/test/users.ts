@@ -198,9 +198,15 @@ class UsersOnDatabase {
     return user;
   }
 
-  /** Runs `work` while another transaction has done `sql`; it is rolled back at the end unless `work` has committed it. */
-  async holding(sql: string, work: (rival: Rival) => Promise<void>): Promise<void> {
-    const client = new Client({ connectionString: this.database!.url, options: `-c search_path=${DATABASE.schema}` });
+  /**
+   * Runs `work` while another transaction has done `sql`; it is rolled back at the end unless `work` has committed it.
+   *
+   * @param account that of the database; default: the same as that of the service
+   */
+  async holding(sql: string, work: (rival: Rival) => Promise<void>, account?: string): Promise<void> {
+    const url = new URL(this.database!.url);
+    url.username = account ?? url.username;
+    const client = new Client({ connectionString: url.href, options: `-c search_path=${DATABASE.schema}` });
     await client.connect();
     try {
       await client.query(`BEGIN; ${sql}`);

@@ -71,7 +71,8 @@ to minutes, also when processes end meanwhile:
 - \`actionUser\`, and each user of \`displayHeadlineMessageTemplateData\`, becomes \`{"userId": "erased"}\` where it is one of them.
 
 The event \`user.data-deleted.v1\` is the proof that this is complete. Ids, texts and \`notificationSourceData\` of notifications stay: delete
-notifications whose texts name a person. A user may be added again at once; what is stored half a second after the call, or later, stays.`,
+notifications whose texts name a person. A user may be added again at once; what is stored half a second after the call, or later, stays. Only marks
+as read of older notifications are lost until \`user.data-deleted.v1\`.`,
     idempotent: true,
     examples: {
       request: {

@@ -13,7 +13,7 @@ import { OrganizationsRepository } from '../db/organizations.repository';
 /** Checks that tenants, organizations and documents exist: first in this service's own tables, then in the users service. */
 @Injectable()
 export class Existence {
-  // API keys are never deleted, so a known tenant stays known.
+  // A known tenant stays known: an API key is deleted with all of its tenant, when nobody publishes for it any more.
   private readonly knownTenants = new LRUCache<string, true>({ max: 10_000 });
   private readonly questions = new Questions();
 

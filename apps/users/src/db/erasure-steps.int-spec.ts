@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { EntityManager } from 'typeorm';
 import { eventually } from '@app/testing/eventually';
 import type { EraseUsersRequest } from '@app/contracts/users.erase';
@@ -41,6 +42,29 @@ it.each([
   expect(await outcomes()).toEqual(['done', 'done', 'done', 'waiting']);
   await on.dataSource.query('TRUNCATE outbox');
   expect(await outcomes()).toEqual(['done', 'idle', 'idle', 'idle']);
+});
+
+it('does not complete while another account writes events', async () => {
+  await on.add({ organizationId: 'org', users: users('amy') });
+  await on.published();
+  const steps = new UsersErasureSteps(on.dataSource, () => undefined);
+  const outcomes = async () => [await steps.step(), await steps.step(), await steps.step(), await steps.step()];
+  const account = `other_${randomBytes(6).toString('hex')}`;
+  await on.dataSource.query(`CREATE ROLE ${account} SUPERUSER LOGIN`);
+  try {
+    const event = `INSERT INTO outbox (type, api_key, organization_id, data) VALUES ('user.added.v1', 'one', 'org', '{}')`;
+    await on.holding(
+      event,
+      async () => {
+        await erase();
+        expect(await outcomes()).toEqual(['waiting', 'waiting', 'waiting', 'waiting']);
+      },
+      account,
+    );
+    expect(await outcomes()).toEqual(['done', 'done', 'done', 'done']);
+  } finally {
+    await on.dataSource.query(`DROP ROLE ${account}`);
+  }
 });
 
 it('does not complete while a transaction runs that has begun before the call was committed', async () => {

@@ -33,9 +33,15 @@ interface FoundUser extends User {
   is_hidden: boolean;
 }
 
-/** The start of the oldest transaction of this service. Null, which nothing is older than, while a session has `track_activities` off and shows none. */
+/**
+ * The start of the oldest transaction of this service. Null, which nothing is older than, while it is not known: a session has `track_activities` off
+ * and shows none, or one of another account writes events, as a republication may. The view hides the start of that one, but not its lock.
+ */
 const OLDEST_TRANSACTION = `
-  SELECT CASE WHEN bool_or(state = 'disabled') THEN NULL ELSE min(xact_start)::text END AS since
+  SELECT CASE WHEN bool_or(state = 'disabled') OR EXISTS (
+      SELECT FROM pg_locks JOIN pg_stat_activity other USING (pid)
+      WHERE relation = 'outbox'::regclass AND mode = 'RowExclusiveLock' AND other.datname = current_database() AND other.usename <> current_user
+    ) THEN NULL ELSE min(xact_start)::text END AS since
   FROM pg_stat_activity WHERE usename = current_user AND datname = current_database()`;
 
 /**

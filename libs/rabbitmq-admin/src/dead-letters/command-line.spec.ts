@@ -32,6 +32,10 @@ describe('dead letters command line', () => {
     ['replay needs a condition such as --id or --status, or --all.', 'replay --limit 5 --service users --dry-run'],
     ['drop needs a condition such as --id or --status, or --all.', 'drop --yes'],
     ['drop deletes permanently: give --yes, or --dry-run for a preview.', 'drop --all'],
+    [
+      'drop --user needs --api-key or --id: another tenant may have a user with this id.',
+      'drop --user ada --status internal --yes',
+    ],
     ['--all means no other condition: give one of them.', 'replay --all --id m-1'],
     ['--id must not be empty.', 'replay --id='],
     ['There is no service "gateway": users, notifications.', 'list --service gateway'],

@@ -85,6 +85,8 @@ export function readCommandLine(args: string[], now = Date.now()): Invocation | 
   if (command === 'replay' || command === 'drop') {
     if (!all && !isFiltered) throw new UsageError(`${command} needs a condition such as --id or --status, or --all.`);
   }
+  if (command === 'drop' && filter.user !== undefined && (filter.apiKey ?? filter.id) === undefined)
+    throw new UsageError('drop --user needs --api-key or --id: another tenant may have a user with this id.');
   if (command === 'drop' && !yes && !dryRun)
     throw new UsageError('drop deletes permanently: give --yes, or --dry-run for a preview.');
   return {

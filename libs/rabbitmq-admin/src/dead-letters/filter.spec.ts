@@ -12,7 +12,15 @@ describe('the condition --user', () => {
     // The beginning of a longer body.
     ['{"users":[{"userId":"ada","na', true],
     ['{"users":[{"userId":"ad', false],
+    ['{"users":[{"userId":"\\u0061da","na', true],
+    ['{"name":"\\"","userId":"\\u0061da","na', true],
   ])('%s: %s', (body, expected) => {
     expect(matches({ user: 'ada' }, letter(body))).toBe(expected);
+  });
+
+  it('reads a body of a mebibyte that never ends once', () => {
+    const since = performance.now();
+    for (const end of ['', '\\']) expect(matches({ user: 'ada' }, letter(`"${'\\"'.repeat(512 * 1024)}${end}`))).toBe(false);
+    expect(performance.now() - since).toBeLessThan(1000);
   });
 });

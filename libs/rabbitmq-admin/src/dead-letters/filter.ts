@@ -37,13 +37,26 @@ export function matches(filter: Filter, letter: DeadLetter): boolean {
   );
 }
 
-/** Whether the body has a text as a value. The beginning of a body, or one that is not JSON, has it as JSON would write it. */
+/** Whether the body has a text as a value. In the beginning of a body, or in one that cannot be read, every JSON string counts. */
 function names(body: Buffer, text: string): boolean {
   const isIn = (value: unknown): boolean =>
     value === text || (typeof value === 'object' && value !== null && Object.values(value).some(isIn));
   try {
     return isIn(parseJson(body));
   } catch {
-    return body.includes(JSON.stringify(text));
+    return body.includes(JSON.stringify(text)) || stringsIn(body.toString()).includes(text);
   }
 }
+
+/** The last one may have no end, and is taken too: else a search would begin at each quote in it. */
+const JSON_STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?$)/gs;
+
+/** As their writer meant them: many programs escape what needs no escape, such as letters beyond ASCII. */
+const stringsIn = (text: string): string[] =>
+  (text.match(JSON_STRINGS) ?? []).flatMap((json) => {
+    try {
+      return JSON.parse(json) as string;
+    } catch {
+      return [];
+    }
+  });

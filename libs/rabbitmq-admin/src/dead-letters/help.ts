@@ -19,7 +19,7 @@ Conditions; all given ones must hold:
   --publisher NAME  broker account that published it
   --id ID           id as printed by list
   --request-id ID   id of the request, as in the answer and the logs
-  --user ID         userId, or another text, that is a value anywhere in the body
+  --user ID         userId, or another text, that is a value anywhere in the body; drop also needs --api-key or --id
   --reason TEXT     part of the reason
   --since TIME, --until TIME
                     time of the first failure: 2026-01-31T12:00:00Z, or 2h for two hours ago (s, m, h, d)

@@ -116,7 +116,7 @@ const tableLocked: Situation = {
   alerts: ['CallsSlow', 'CallsFailing', 'CallsRefused', 'PoolExhausted'],
   async begin(stage) {
     const { cluster, load } = stage;
-    const giveBack = await stage.replaceWriter({ DATABASE_POOL_SIZE: '3' });
+    const giveBack = await stage.replaceWriter({ DATABASE_POOL_SIZE: '3', NOTIFICATIONS_QUERY_PREFETCH: '7' });
     const client = new Client({ connectionString: cluster.database.url });
     await client.connect();
     await client.query('BEGIN; LOCK TABLE notifications.recipients IN ACCESS EXCLUSIVE MODE');

@@ -2,6 +2,7 @@ import {
   brokerSettings,
   callsSettings,
   databaseSettings,
+  prefetchBelowPool,
   processSettings,
   publisherSettings,
 } from '@app/runtime/settings/common-settings';
@@ -27,11 +28,11 @@ export class NotificationsConfig extends Settings({
     { min: 1, max: 2000 },
     'Commands that one process handles at a time; up to 128 share a commit.',
   ),
-  queryPrefetch: integer(
+  queryPrefetch: prefetchBelowPool(
     'NOTIFICATIONS_QUERY_PREFETCH',
     7,
-    { min: 1, max: 2000 },
-    'Queries that one process handles at a time. Three below DATABASE_POOL_SIZE, so that slow reads leave connections to the writer.',
+    3,
+    'Queries that one process handles at a time. Three below DATABASE_POOL_SIZE, so that slow reads leave connections to the writer. Less by itself with a smaller pool.',
   ),
   retentionDays: integer(
     'RETENTION_DAYS',

@@ -1,6 +1,12 @@
-import { brokerSettings, databaseSettings, processSettings, publisherSettings } from '@app/runtime/settings/common-settings';
+import {
+  brokerSettings,
+  databaseSettings,
+  prefetchBelowPool,
+  processSettings,
+  publisherSettings,
+} from '@app/runtime/settings/common-settings';
 import { databaseUrl, optionalDatabaseUrl } from '@app/runtime/settings/database-url';
-import { flag, integer, Settings } from '@app/runtime/settings/settings';
+import { flag, Settings } from '@app/runtime/settings/settings';
 import { databaseTlsSettings } from '@app/runtime/settings/tls-settings';
 
 /** Configuration of the users service. */
@@ -9,17 +15,17 @@ export class UsersConfig extends Settings({
   ...brokerSettings('users'),
   ...publisherSettings,
   ...databaseSettings('users'),
-  commandPrefetch: integer(
+  commandPrefetch: prefetchBelowPool(
     'USERS_COMMAND_PREFETCH',
     8,
-    { min: 1, max: 2000 },
-    'Commands that one process handles at a time. Below DATABASE_POOL_SIZE, so that credentials can be looked up meanwhile.',
+    2,
+    'Commands that one process handles at a time. Two below DATABASE_POOL_SIZE, so that credentials can be looked up meanwhile. Less by itself with a smaller pool.',
   ),
-  queryPrefetch: integer(
+  queryPrefetch: prefetchBelowPool(
     'USERS_QUERY_PREFETCH',
     7,
-    { min: 1, max: 2000 },
-    'Queries that one process handles at a time. Three below DATABASE_POOL_SIZE, so that they take turns by tenant instead of waiting for a connection.',
+    3,
+    'Queries that one process handles at a time. Three below DATABASE_POOL_SIZE, so that they take turns by tenant instead of waiting for a connection. Less by itself with a smaller pool.',
   ),
 }) {}
 

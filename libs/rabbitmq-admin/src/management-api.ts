@@ -11,6 +11,16 @@ const NOT_FOUND = 404;
 /** Longest answer: other services may make any number of some objects, and an answer is in memory as a whole. */
 const MOST_MIB = 32;
 
+/** The API has refused a request. */
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    request: string,
+  ) {
+    super(`the management API answered ${status} to ${request}`);
+  }
+}
+
 /** The answer is longer than what is read. */
 export class TooLong extends Error {}
 
@@ -62,7 +72,7 @@ export class ManagementApi {
     this.authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
   }
 
-  /** @throws Error with the answered status, never with a password; TooLong above 32 MiB. The same holds for the other methods */
+  /** @throws Refused with the answered status, never with a password; TooLong above 32 MiB. The same holds for the other methods */
   async put(path: string, body: unknown): Promise<void> {
     await this.request('PUT', path, body);
   }
@@ -90,7 +100,7 @@ export class ManagementApi {
   /** Gets a path that exists on each broker. @throws Error also when it does not exist: then the URL does not lead to the API */
   async existing<T>(path: string): Promise<T> {
     const found = await this.get<T>(path);
-    if (found === undefined) throw new Error(`the management API answered ${NOT_FOUND} to GET ${path}`);
+    if (found === undefined) throw new Refused(NOT_FOUND, `GET ${path}`);
     return found;
   }
 
@@ -101,9 +111,8 @@ export class ManagementApi {
 
   private async request(method: string, path: string, body?: unknown, expected?: number): Promise<Answer> {
     const answer = await this.send(method, path, body === undefined ? '' : JSON.stringify(body));
-    if (Math.floor(answer.status / 100) !== 2 && answer.status !== expected) {
-      throw new Error(`the management API answered ${answer.status} to ${method} ${path}`);
-    }
+    if (Math.floor(answer.status / 100) !== 2 && answer.status !== expected)
+      throw new Refused(answer.status, `${method} ${path}`);
     return answer;
   }
 

@@ -39,11 +39,15 @@ export class AccountsConfig extends Settings({ ...adminBroker, managementUrl, ..
   /** URLs of the accounts that are made: those that differ from the full-rights account. Without the management API none is. */
   readonly made: Partial<Record<keyof typeof accounts, string>>;
 
-  /** @throws ConfigError also when two of them are one, which would have the rights of the last, or when everybody knows the password of one */
+  /**
+   * @throws ConfigError also when two of them are one, which would have the rights of the last, when everybody knows the password of one, or when one
+   *   has another virtual host, where it would have no rights
+   */
   constructor(env?: NodeJS.ProcessEnv) {
     super(env);
     const { amqpUrl, gateway, users, notifications, publisher } = this;
     const nameIn = (url: string) => parseBrokerUrl(url).username;
+    const vhostIn = (url: string) => decodeURIComponent(parseBrokerUrl(url).vhost);
     const urls = Object.entries({ gateway, users, notifications, publisher }).flatMap(([account, url]) =>
       this.managementUrl !== undefined && url !== undefined && nameIn(url) !== nameIn(amqpUrl) ? [[account, url] as const] : [],
     );
@@ -52,6 +56,7 @@ export class AccountsConfig extends Settings({ ...adminBroker, managementUrl, ..
       const [earlier] = urls.slice(0, index).find(([, other]) => nameIn(other) === nameIn(url)) ?? [];
       return [
         ...(earlier ? [`${variable} has the account of ${earlier.toUpperCase()}_AMQP_URL, and each needs one of its own`] : []),
+        ...(vhostIn(url) === vhostIn(amqpUrl) ? [] : [`${variable} must have the virtual host of AMQP_URL`]),
         ...(parseBrokerUrl(url).password === 'guest' ? [`${variable} must have a password, and another one than guest`] : []),
       ];
     });

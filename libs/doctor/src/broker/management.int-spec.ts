@@ -38,6 +38,7 @@ describe('the look at a broker that collects no figures', () => {
     expect(findings.all.filter(({ subject }) => subject !== 'replicas')).toMatchObject([
       { state: 'skipped', subject: 'alarms of nodes and consumers of queues' },
       { state: 'ok', subject: 'nodes', found: '1 of 1 run' },
+      { state: 'ok', subject: 'feature flags' },
       { state: 'warning', subject: `queue ${letters}`, found: 'has 1 letters' },
       { state: 'ok', subject: 'policies' },
       { state: 'ok', subject: 'exchanges' },

@@ -58,6 +58,7 @@ export async function lookByManagement(
     lookAtNodes(findings, nodes);
   });
   if (nodes.length === 0) return;
+  await ask('feature flags', () => lookAtFlags(findings, api));
   await ask('queues', async () => {
     const queues = await lastingQueues<Queue>(api);
     lookAtQueues(findings, new Map(queues.map((queue) => [queue.name, queue])));
@@ -103,6 +104,19 @@ function lookAtNodes(findings: Findings, nodes: readonly Node[]): void {
     );
   if (findings.all.every(({ state }, at) => at < before || state === 'skipped'))
     findings.ok('nodes', `${nodes.length} of ${nodes.length} run${known ? ', without an alarm' : ''}`);
+}
+
+/** RabbitMQ switches none on by itself after an upgrade, and the next one requires them. */
+async function lookAtFlags(findings: Findings, api: ManagementApi): Promise<void> {
+  const flags = await api.list<{ name: string; state: string; stability: string }>('feature-flags');
+  const off = flags.filter(({ state, stability }) => state === 'disabled' && stability === 'stable').map(({ name }) => name);
+  if (off.length > 0)
+    findings.warning(
+      'feature flags',
+      `off are ${off.join(', ')}: a later version of RabbitMQ does not start then`,
+      'run "rabbitmqctl enable_feature_flag all"',
+    );
+  else findings.ok('feature flags', 'all stable ones are on');
 }
 
 function lookAtQueues(findings: Findings, found: ReadonlyMap<string, Queue>): void {

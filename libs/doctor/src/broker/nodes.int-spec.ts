@@ -11,9 +11,10 @@ import { lookByManagement } from './management';
 describe('the look at the nodes of a broker', () => {
   let broker: TestBroker;
   let server: Server;
-  /** The management API of the broker, to which nodes are added that do not run. */
+  /** The management API of the broker, to which nodes are added that do not run, and feature flags that are off. */
   let url: URL;
   const gone = ['rabbit@two', 'rabbit@three'].map((name) => ({ name, running: false }));
+  const flags = ['stable', 'experimental'].map((stability) => ({ name: `${stability}_one`, state: 'disabled', stability }));
 
   beforeAll(async () => {
     broker = await createTestBroker();
@@ -25,8 +26,8 @@ describe('the look at the nodes of a broker', () => {
       const { authorization = '' } = request.headers;
       void fetch(new URL(request.url ?? '', real), { headers: { authorization } }).then(async (answer) => {
         const body: unknown = await answer.json();
-        const isOfNodes = request.url === '/api/nodes';
-        response.writeHead(answer.status).end(JSON.stringify(isOfNodes ? [...(body as object[]), ...gone] : body));
+        const more = request.url === '/api/nodes' ? gone : request.url === '/api/feature-flags' ? flags : undefined;
+        response.writeHead(answer.status).end(JSON.stringify(more ? [...(body as object[]), ...more] : body));
       });
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -44,10 +45,11 @@ describe('the look at the nodes of a broker', () => {
   const SINGLE = 'warning replicas: the broker is a single node: without it every call fails';
 
   it('tells a single node from the only one of three that runs', async () => {
-    expect(await look(url.href)).toContain(SINGLE);
+    expect(await look(url.href)).toEqual(expect.arrayContaining([SINGLE, 'ok feature flags: all stable ones are on']));
     url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
     const found = await look(url.href);
     expect(found).toEqual(expect.arrayContaining(gone.map(({ name }) => `problem node ${name}: does not run`)));
     expect(found).not.toContain(SINGLE);
+    expect(found).toContain('warning feature flags: off are stable_one: a later version of RabbitMQ does not start then');
   });
 });

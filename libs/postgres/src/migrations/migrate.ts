@@ -28,6 +28,8 @@ type Waiting = Omit<MigrationSettings, 'onWait'> & Required<Pick<MigrationSettin
 
 const PATIENCE_MS = 60_000;
 const LOCK_EVERY_MS = 200;
+/** A migration takes milliseconds, unless it builds an index or waits for transactions. */
+const LONG_MS = 2000;
 /**
  * Longest waits of an attempt for the lock of each table, in turn, and the pause after it. Calls wait behind an attempt, which keeps the tables that it
  * has, and go on in the pause. PostgreSQL ends an autovacuum of the table when something has waited for it for a second.
@@ -152,8 +154,13 @@ async function runPatiently(dataSource: DataSource, { patienceMs = PATIENCE_MS, 
     migration.up = async (runner) => {
       running = migration.name ?? migration.constructor.name;
       const waitMs = TABLE_LOCK_MS[attempt % TABLE_LOCK_MS.length];
-      if (migration.transaction !== false) await runner.query(`SET LOCAL lock_timeout = ${waitMs}`);
-      await up(runner);
+      const long = setTimeout(() => onWait(`${running} still runs: docs/operations.md, "Upgrade"`), LONG_MS);
+      try {
+        if (migration.transaction !== false) await runner.query(`SET LOCAL lock_timeout = ${waitMs}`);
+        await up(runner);
+      } finally {
+        clearTimeout(long);
+      }
     };
   }
   for (const until = Date.now() + patienceMs; ; attempt++) {

@@ -150,6 +150,15 @@ describe('set-up with an owner without CREATEROLE', () => {
     expect(role('50%25')).toMatchObject({ name: 'service', password: '50%' });
   });
 
+  it.each(['postgres://service:pw@localhost/other', 'postgres://service:pw@localhost'])(
+    'refuses a URL of the service to another database: %s',
+    (serviceUrl) => {
+      const adminUrl = url('owner', 'owner');
+      expect(() => serviceRoleOf(serviceUrl, adminUrl, {})).toThrow('names another database than DATABASE_URL');
+      expect(serviceRoleOf('postgres://managed:pw@localhost', adminUrl, {})).toMatchObject({ name: 'managed' });
+    },
+  );
+
   it('says what is missing when the account may create no schema', async () => {
     await admin.query(
       'REVOKE ALL ON DATABASE managed FROM owner; ALTER DATABASE managed OWNER TO postgres; GRANT CONNECT ON DATABASE managed TO owner',

@@ -42,16 +42,22 @@ export interface ServiceRole {
   connection: TlsClientConfig;
 }
 
-/** @returns undefined when the service has no role of its own */
+/**
+ * @returns undefined when the service has no role of its own
+ * @throws Error when the service would look for its schema in another database
+ */
 export function serviceRoleOf(
   serviceUrl: string | undefined,
   adminUrl: string,
   connection: TlsClientConfig,
 ): ServiceRole | undefined {
   if (!serviceUrl) return undefined;
-  const userOf = (url: string) => new URL(databaseServers(url)[0] ?? '');
-  const { username, password } = userOf(serviceUrl);
-  if (username === userOf(adminUrl).username) return undefined;
+  const [own, admin] = [serviceUrl, adminUrl].map((url) => new URL(databaseServers(url)[0] ?? ''));
+  // Without a name the driver takes that of the user.
+  const databaseOf = ({ pathname, username }: URL) => decoded(pathname.slice(1)) || decoded(username);
+  if (databaseOf(own) !== databaseOf(admin)) throw new Error('the URL of the service names another database than DATABASE_URL');
+  const { username, password } = own;
+  if (username === admin.username) return undefined;
   return { name: decoded(username), password: decoded(password), url: serviceUrl, connection };
 }
 

@@ -1,5 +1,5 @@
 import { LANE_NUMBERS, queryQueue, SERVICES } from '@app/rabbitmq/topology/topology';
-import type { ManagementApi } from '../management-api';
+import { Refused, type ManagementApi } from '../management-api';
 import { LISTENER_LIMITS } from './listener-queues';
 import { taggedAccounts } from './tagged-accounts';
 
@@ -98,8 +98,19 @@ export async function missingPolicies(api: ManagementApi, accounts: readonly str
   return [REPLIES, QUERIES, ...accounts.map(policyOf)].filter((name) => !there.has(name));
 }
 
-// If several operator policies match a queue, the broker applies only the one with the highest priority.
-function setPolicy(api: ManagementApi, name: string, pattern: string, definition: Record<string, number>): Promise<void> {
+const METHOD_NOT_ALLOWED = 405;
+
+async function setPolicy(api: ManagementApi, name: string, pattern: string, definition: Record<string, number>): Promise<void> {
+  // If several operator policies match a queue, the broker applies only the one with the highest priority.
   const policy = { pattern, definition, 'apply-to': 'queues', priority: 1 };
-  return api.put(`operator-policies/${api.vhost}/${encodeURIComponent(name)}`, policy);
+  try {
+    await api.put(`operator-policies/${api.vhost}/${encodeURIComponent(name)}`, policy);
+  } catch (error) {
+    if (!(error instanceof Refused) || error.status !== METHOD_NOT_ALLOWED) throw error;
+    // The default of Amazon MQ.
+    throw new Error(
+      `${error.message}: the broker takes operator policies with management.restrictions.operator_policy_changes.disabled = false only`,
+      { cause: error },
+    );
+  }
 }

@@ -63,7 +63,14 @@ describe('parseBrokerUrl', () => {
     ],
     ['amqp://user:secret@host1,HOST1', 'must not name a host twice'],
     [`amqp://user:secret@${Array.from({ length: 17 }, (_, at) => `host${at}`).join()}`, 'must not have more than 16 hosts'],
-    ['amqp://user:secret%@host', 'must have a % in user or password written as %25'],
+    ...['amqp://user:secret%@host', 'amqp://user:secret@host/100%'].map((url) => [
+      url,
+      'must have a % in user, password or virtual host written as %25',
+    ]),
+    ...['amqp://user:sec/ret@host', 'amqp://user:5672?ret@host', 'amqp://user:sec#ret@host/vhost'].map((url) => [
+      url,
+      'must have a /, ? or # in user or password written as %2F, %3F or %23',
+    ]),
   ])('refuses %p without quoting it', (url, problem) => {
     expect(() => parseBrokerUrl(url)).toThrow(new Error(problem));
   });

@@ -21,6 +21,9 @@ const MAX_HOSTS = 16;
 /** Protocol, credentials, hosts and path. */
 const FORM = /^(\w+):\/\/(?:([^/?#]*)@)?([^@/?#]+)(?:\/([^?#]*))?(?:[?#].*)?$/;
 
+/** Such a character ends the credentials, as in many a random password. The same holds for URLs of PostgreSQL. */
+export const UNESCAPED = 'must have a /, ? or # in user or password written as %2F, %3F or %23';
+
 const DEFAULT_PORTS = { amqp: 5672, amqps: 5671 };
 
 /** `host:port`, with brackets around an IPv6 address. */
@@ -34,6 +37,7 @@ export const addressText = ({ host, port }: BrokerAddress): string => `${host.in
 export function parseBrokerUrl(url: string): BrokerUrl {
   const { protocol, credentials, hosts, path } = splitHosts(url, ['amqp', 'amqps']);
   const [username, ...password] = credentials.split(':');
+  decode(path);
   return {
     protocol,
     addresses: hosts.map((host, at) => readAddress(host, at, DEFAULT_PORTS[protocol])),
@@ -49,16 +53,17 @@ export function parseBrokerUrl(url: string): BrokerUrl {
  * @throws Error whose message continues a sentence that begins with the name of a variable. It never quotes the URL, because that contains a password
  */
 export function splitHosts<Protocol extends string>(url: string, protocols: readonly Protocol[]) {
-  const [, scheme, credentials = '', list = '', path = ''] = FORM.exec(url) ?? [];
+  const [, scheme, credentials, list = '', path = ''] = FORM.exec(url) ?? [];
   const protocol = protocols.find((one) => one === scheme);
   if (!protocol) throw new Error(`must be a URL that starts with ${protocols.map((one) => `${one}://`).join(' or ')}`);
+  if (credentials === undefined && url.includes('@')) throw new Error(UNESCAPED);
   // Otherwise the password would extend to the last host.
-  if (/@.*,/.test(credentials))
+  if (/@.*,/.test(credentials ?? ''))
     throw new Error('must have user and password once, in front of the first host; a @ in the password is written as %40');
   const hosts = list.split(',');
   if (new Set(hosts.map((host) => host.toLowerCase())).size < hosts.length) throw new Error('must not name a host twice');
   if (hosts.length > MAX_HOSTS) throw new Error(`must not have more than ${MAX_HOSTS} hosts`);
-  return { protocol, credentials, hosts, path };
+  return { protocol, credentials: credentials ?? '', hosts, path };
 }
 
 /** The URL with other credentials, for the same nodes. */
@@ -83,6 +88,6 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new Error('must have a % in user or password written as %25');
+    throw new Error('must have a % in user, password or virtual host written as %25');
   }
 }

@@ -1,6 +1,6 @@
 import { parseBrokerUrl } from './broker-url';
 import { databaseUrl } from './database-url';
-import { address, choice, integer, list, optionalUrl, port, secretText, share, text } from './settings';
+import { address, choice, integer, list, optionalUrl, port, secretText, share, text, type Setting } from './settings';
 import { LOG_LEVELS } from './log-levels';
 import { PROTOCOLS, SAMPLERS } from '@app/tracing/tracing-config';
 import { brokerTlsSettings, brokerUrl, databaseTlsSettings } from './tls-settings';
@@ -82,6 +82,30 @@ export const publisherSettings = {
   ),
 };
 
+const databasePoolSize = integer(
+  'DATABASE_POOL_SIZE',
+  10,
+  { min: 1, max: 200 },
+  'Most connections to PostgreSQL of one process. A users process has one more.',
+);
+
+/**
+ * A number of deliveries that are handled at a time. By default it leaves some connections of the pool to other work, also of a smaller pool.
+ *
+ * @param spare how many
+ */
+export function prefetchBelowPool(name: string, fallback: number, spare: number, description: string): Setting<number> {
+  const given = integer(name, fallback, { min: 1, max: 2000 }, description);
+  return {
+    ...given,
+    read: (raw, env) => {
+      const pool = databasePoolSize.read(env.DATABASE_POOL_SIZE?.trim() || undefined, env);
+      if (raw !== undefined || 'problem' in pool) return given.read(raw, env);
+      return { value: Math.max(1, Math.min(fallback, pool.value - spare)) };
+    },
+  };
+}
+
 /** Connection to PostgreSQL: with the service's own role if it has one, else with the full-rights role. */
 export const databaseSettings = (service: string) => ({
   databaseUrl: databaseUrl(
@@ -89,10 +113,5 @@ export const databaseSettings = (service: string) => ({
     `PostgreSQL as the ${service} service: one server, or several separated by commas, of which the writable one is used; \`?sslmode=verify-full\` for TLS.`,
   ),
   ...databaseTlsSettings,
-  databasePoolSize: integer(
-    'DATABASE_POOL_SIZE',
-    10,
-    { min: 1, max: 200 },
-    'Most connections to PostgreSQL of one process. A users process has one more.',
-  ),
+  databasePoolSize,
 });

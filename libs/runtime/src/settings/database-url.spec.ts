@@ -34,6 +34,7 @@ describe(databaseServers, () => {
     ['postgres://one,two/db?target_session_attrs=standby', 'target_session_attrs'],
     ['postgres://one,two/db?host=three', 'host and port'],
     [`postgres://u:${SECRET}@one/d%b`, 'written as %25'],
+    ...['postgres://u:sec/ret@one/db', 'postgresql://u:sec?ret@one', 'postgres://u:sec#ret@one/db'].map((url) => [url, 'as %2F']),
   ])('refuses %s', (url, problem) => {
     expect(() => databaseServers(url)).toThrow(problem === 'postgres URL' ? /must be a URL/ : problem);
   });

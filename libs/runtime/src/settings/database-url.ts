@@ -1,3 +1,4 @@
+import { UNESCAPED } from './broker-url';
 import { optionalUrl, url, type Outcome, type Setting } from './settings';
 import { databaseTlsObstacle } from './tls-settings';
 
@@ -22,7 +23,11 @@ export function databaseServers(connectionString: string): string[] {
   if (servers.length > 1 && !servers.every((server, index) => isServer(server, urls[index] ?? '')))
     throw new Error(`must name each server as host or host:port, separated by commas: ${FORM}`);
   if (!urls.every((one) => URL.canParse(one) && PROTOCOLS.includes(new URL(one).protocol) && new URL(one).hostname !== ''))
-    throw new Error('must be a URL that starts with postgres:// or postgresql://');
+    throw new Error(
+      PROTOCOLS.includes(protocol.slice(0, -2)) && credentials === '' && rest.includes('@')
+        ? UNESCAPED
+        : 'must be a URL that starts with postgres:// or postgresql://',
+    );
   if (servers.length > MAX_SERVERS) throw new Error(`must name at most ${MAX_SERVERS} servers`);
   if (new Set(urls.map((one) => `${new URL(one).hostname}:${new URL(one).port || 5432}`.toLowerCase())).size < urls.length)
     throw new Error('must name each server once');

@@ -145,6 +145,15 @@ describe(Settings.name, () => {
     });
     expect(() => new ExampleConfig({})).toThrow('OWN_URL is required');
   });
+
+  it('takes a variable without one line break at its end', () => {
+    const env = { SHARED_URL: 'amqp://shared/vhost\n', PORT: '3001\r\n', LEVEL: '\n' };
+    expect(new ExampleConfig(env)).toMatchObject({
+      broker: 'amqp://shared/vhost',
+      port: 3001,
+      level: new ExampleConfig({ SHARED_URL: 'amqp://h' }).level,
+    });
+  });
 });
 
 describe('files', () => {

@@ -59,7 +59,7 @@ const MAX_PEM_BYTES = 1024 * 1024;
 
 /**
  * Reads one setting from the first of its names that is set. `NAME_FILE` sets a secret, too. An empty variable counts as unset, because
- * compose files and shells cannot express the difference.
+ * compose files and shells cannot express the difference. A line break at the end does not count: editors and `echo` add one.
  *
  * @returns with the variable that counts, for problems
  */
@@ -67,12 +67,12 @@ function readSetting<T>(setting: Setting<T>, env: NodeJS.ProcessEnv): { name: st
   const fileOf = (name: string) => (setting.secret && env[`${name}_FILE`]) || undefined;
   const name = setting.names.find((candidate) => env[candidate] || fileOf(candidate)) ?? setting.names[0];
   const file = fileOf(name);
-  if (file === undefined) return { name, outcome: setting.read(env[name] || undefined, env) };
+  const cut = (text = '') => text.replace(/\r?\n$/, '');
+  if (file === undefined) return { name, outcome: setting.read(cut(env[name]) || undefined, env) };
   if (env[name]) return { name, outcome: { problem: `and ${name}_FILE are both set: only one of them may be` } };
   const content = readSmallFile(file, MAX_SECRET_BYTES);
   if ('problem' in content) return { name: `${name}_FILE`, outcome: content };
-  // Editors and `echo` end a file with a line break.
-  return { name: `${name} in the file of ${name}_FILE`, outcome: setting.read(content.value.replace(/\r?\n$/, ''), env) };
+  return { name: `${name} in the file of ${name}_FILE`, outcome: setting.read(cut(content.value), env) };
 }
 
 type Names = string | [string, ...string[]];

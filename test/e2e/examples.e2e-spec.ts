@@ -138,6 +138,11 @@ describe('the examples', () => {
     expect(await failure(unbound)).toMatch(/no queue is bound|UnroutableError/i);
   });
 
+  it.each(WITH_CONFIRMS)('call, in %s, says that there is no queue, and not that the outcome is unknown', async (language) => {
+    const called = output(language, 'call', { BILLING_AMQP_URL: broker.url, COMMANDS_EXCHANGE: 'amq.topic' });
+    await expect(called).rejects.toMatchObject({ stderr: expect.stringMatching(/UNAVAILABLE|UnroutableError/) as string });
+  });
+
   it.each(WITH_CONFIRMS)('call, in %s, gives what waits a time to expire', async (language) => {
     const { queue } = await channel.assertQueue('', { exclusive: true });
     await channel.bindQueue(queue, env.COMMANDS_EXCHANGE, '#');

@@ -19,11 +19,12 @@ const timeout = 5 * time.Second
 type object = map[string]any
 
 type caller struct {
-	channel *amqp.Channel
-	replies <-chan amqp.Delivery
-	closed  <-chan *amqp.Error
-	queue   string
-	account string
+	channel  *amqp.Channel
+	replies  <-chan amqp.Delivery
+	returned <-chan amqp.Return
+	closed   <-chan *amqp.Error
+	queue    string
+	account  string
 }
 
 func main() {
@@ -42,8 +43,9 @@ func main() {
 	must(channel.QueueBind(queue.Name, queue.Name, "replies", false, nil))
 	replies, err := channel.Consume(queue.Name, "", true, true, false, false, nil)
 	must(err)
+	returned := channel.NotifyReturn(make(chan amqp.Return, 1))
 	closed := channel.NotifyClose(make(chan *amqp.Error, 1))
-	calls := caller{channel, replies, closed, queue.Name, account.Username}
+	calls := caller{channel, replies, returned, closed, queue.Name, account.Username}
 
 	var done struct{ Message string }
 	must(calls.call("users.add.v1", object{"organizationId": "acme", "users": []object{{"userId": "ada", "name": "Ada Lovelace"}}}, &done))
@@ -128,6 +130,10 @@ func (c caller) call(operation string, body object, result any) error {
 				return err
 			}
 			return fmt.Errorf("%s: %s", refused.Status, refused.Message)
+		case back := <-c.returned:
+			if back.CorrelationId == correlationID {
+				return errors.New("UNAVAILABLE: no queue is bound, and nothing was done")
+			}
 		case <-time.After(time.Until(deadline)):
 			return errors.New("DEADLINE_EXCEEDED: the outcome is unknown")
 		}

@@ -30,6 +30,7 @@ public class Call {
     queue = channel.queueDeclare("", false, true, true, null).getQueue();
     channel.queueBind(queue, "replies", queue);
     channel.basicConsume(queue, true, (tag, reply) -> replies.add(reply), tag -> {});
+    channel.addReturnListener(returned -> replies.add(new Delivery(null, returned.getProperties(), null)));
   }
 
   public static void main(String[] arguments) throws Exception {
@@ -105,6 +106,7 @@ public class Call {
       if (reply == null) throw new TimeoutException("DEADLINE_EXCEEDED: the outcome is unknown");
       // Another id is of a call that was given up.
       if (!correlationId.equals(reply.getProperties().getCorrelationId())) continue;
+      if (reply.getBody() == null) throw new IllegalStateException("UNAVAILABLE: no queue is bound, and nothing was done");
       JsonNode result = JSON.readTree(reply.getBody());
       if ("OK".equals(String.valueOf(reply.getProperties().getHeaders().get("x-status")))) return result;
       throw new IllegalArgumentException(result.at("/status").asText() + ": " + result.at("/message").asText());

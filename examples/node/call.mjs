@@ -12,12 +12,15 @@ const channel = await connection.createConfirmChannel();
 const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true, durable: false });
 await channel.bindQueue(queue, 'replies', queue);
 const waiting = new Map();
-await channel.consume(queue, (reply) => waiting.get(reply?.properties.correlationId)?.(reply), { noAck: true });
+await channel.consume(queue, (reply) => waiting.get(reply?.properties.correlationId)?.resolve(reply), { noAck: true });
+channel.on('return', ({ properties }) => {
+  waiting.get(properties.correlationId)?.reject(new Error('UNAVAILABLE: no queue is bound, and nothing was done'));
+});
 
 async function call(operation, body) {
   const correlationId = randomUUID();
   const reply = new Promise((resolve, reject) => {
-    waiting.set(correlationId, resolve);
+    waiting.set(correlationId, { resolve, reject });
     setTimeout(() => reject(new Error('DEADLINE_EXCEEDED: the outcome is unknown')), TIMEOUT_MS).unref();
   });
   channel.publish(exchange, operation, Buffer.from(JSON.stringify(body)), {

@@ -138,6 +138,11 @@ describe('the examples', () => {
     expect(await failure(unbound)).toMatch(/no queue is bound|UnroutableError/i);
   });
 
+  it.each(WITH_CONFIRMS)('call, in %s, says that there is no queue, and not that the outcome is unknown', async (language) => {
+    const called = output(language, 'call', { BILLING_AMQP_URL: broker.url, COMMANDS_EXCHANGE: 'amq.topic' });
+    await expect(called).rejects.toMatchObject({ stderr: expect.stringMatching(/UNAVAILABLE|UnroutableError/) as string });
+  });
+
   it.each(WITH_CONFIRMS)('call, in %s, gives what waits a time to expire', async (language) => {
     const { queue } = await channel.assertQueue('', { exclusive: true });
     await channel.bindQueue(queue, env.COMMANDS_EXCHANGE, '#');
@@ -275,9 +280,15 @@ describe('the examples', () => {
       const { DOCUMENT: documentId, NAME: name } = process.env;
       await client.publish('users.add.v1', { organizationId: 'a', documentId, users: [{ userId: 'a', name }] });
       await client.call('notifications.get.v1', { organizationId: 'a', userId: 'a', pageToken: found.result.pageToken });`;
+    const typedData = `
+      interface Invoice { number: number; lines: { text: string }[] }
+      const notificationSourceData: Invoice = { number: 7, lines: [] };
+      const displayHeadlineMessageTemplate = 'Paid';
+      const actionUser = { userId: 'a' };
+      await client.publish('notifications.add.v1', { organizationId, documentId: 'd', actionUser, displayHeadlineMessageTemplate, notificationSourceData });`;
     // Types of Node do not pass this option.
     const exact = ['--exactOptionalPropertyTypes', '--skipLibCheck'];
-    expect(await compile(directory, 'exact.ts', call + undefinedFields, exact)).toBe('');
+    expect(await compile(directory, 'exact.ts', call + undefinedFields + typedData, exact)).toBe('');
     const wider = `import { CollaborationClient } from '@collaboration-backend/client';
       const client = new CollaborationClient({ url: 'amqp://localhost', name: 'x' });
       const { ID: id } = process.env;

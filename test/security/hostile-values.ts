@@ -120,11 +120,16 @@ export class ValidValues {
   }
 
   private object({ properties = {}, required = [], patternProperties = {}, additionalProperties }: Schema): fc.Arbitrary<object> {
-    const named = fc.record(Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, this.of(schema)])), {
+    const patterns = Object.entries(patternProperties);
+    const ones = patterns
+      .filter(([pattern]) => ONE_NAME.test(pattern))
+      .map(([pattern, one]) => [pattern.slice(1, -1), one] as const);
+    const all = [...Object.entries(properties), ...ones].map(([name, schema]) => [name, this.of(schema)] as const);
+    const named = fc.record(Object.fromEntries(all), {
       requiredKeys: required,
       noNullPrototype: true,
     });
-    const [unnamed = additionalProperties] = Object.values(patternProperties);
+    const unnamed = patterns.find(([pattern]) => !ONE_NAME.test(pattern))?.[1] ?? additionalProperties;
     if (unnamed === true) return this.free;
     if (!unnamed) return named;
     return fc
@@ -140,6 +145,7 @@ export class ValidValues {
   }
 }
 
+const ONE_NAME = /^\^\w+\$$/;
 const WRONG_TYPES: unknown[] = [null, true, 0, -1, 1.5, 1e308, 2 ** 53, '', 'x', [], {}, [[]], [null], { a: null }, ['x'], [{}]];
 const EXTRA_NAMES = [
   'data',

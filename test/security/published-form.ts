@@ -11,7 +11,7 @@ export interface Schema {
   enum?: unknown[];
   properties?: Record<string, Schema>;
   required?: string[];
-  /** At most one pattern, for all other names. */
+  /** Patterns of one name each, and at most one for all other names. */
   patternProperties?: Record<string, Schema>;
   additionalProperties?: boolean | Schema;
   items?: Schema;

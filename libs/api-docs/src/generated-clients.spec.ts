@@ -39,6 +39,10 @@ describe.each([
     expect(named.size).toBe(new Set(lists.map(({ enum: values }) => JSON.stringify(values))).size);
   });
 
+  it('compiles in TypeScript, and has room for every field: unnamed fields have no named ones beside them', () => {
+    expect(schemas.filter(({ properties, additionalProperties }) => properties && additionalProperties)).toEqual([]);
+  });
+
   it('reads answers of a later version, which may have more fields', () => {
     expect(schemas.filter(({ additionalProperties }) => additionalProperties === false)).toEqual([]);
   });

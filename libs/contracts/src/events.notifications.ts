@@ -23,13 +23,13 @@ export class NotificationAddedData {
   @Described({ type: 'string', description: 'Headline with variables in curly brackets.' })
   displayHeadlineMessageTemplate: string;
 
-  @Described({ type: 'object', description: 'Values of the variables, as sent.' }, { optional: true })
+  @Described({ type: 'object', additionalProperties: true, description: 'Values of the variables, as sent.' }, { optional: true })
   displayHeadlineMessageTemplateData?: Record<string, unknown>;
 
   @Described({ type: 'string', description: 'Secondary message.' }, { optional: true })
   displayBodyMessage?: string;
 
-  @Described({ type: 'object', description: 'Data of the source, as sent.' }, { optional: true })
+  @Described({ type: 'object', additionalProperties: true, description: 'Data of the source, as sent.' }, { optional: true })
   notificationSourceData?: Record<string, unknown>;
 
   @NestedList(() => NotificationUser, 'Users to notify by name.')
@@ -77,7 +77,7 @@ export class NotificationDeletedData {
 
 export const NotificationDeleted = event('notifications', EVENT_TYPES.notificationDeleted, NotificationDeletedData, {
   purpose:
-    'Notifications were deleted, for all their users. This event wins over `notification.added.v1` of the same id, in any order of arrival. It is published at once, or within 20 seconds when a notification was so new that its own event may still have been on its way.',
+    'Notifications were deleted, for all their users. This event wins over `notification.added.v1` of the same id, in any order of arrival. It is published at once, or within 20 seconds when a notification was so new that its own event may still have been on its way. A deletion by age (`RETENTION_DAYS`) has no event.',
   example: { organizationId: 'acme', notificationIds: ['release-1.0'], version: 1 },
 });
 

@@ -87,19 +87,18 @@ export class AddNotificationRequest {
     templateDataProblem,
     {
       type: 'object',
-      properties: {
-        actionUser: { $ref: '#/components/schemas/NotificationUser', description: 'A user.' },
-        recipientUser: {
+      // Patterns for these two as well: types of TypeScript with optional fields beside unnamed ones do not compile.
+      patternProperties: {
+        '^actionUser$': { $ref: '#/components/schemas/NotificationUser', description: 'A user.' },
+        '^recipientUser$': {
           anyOf: [{ $ref: '#/components/schemas/NotificationUser' }, { type: 'string' }],
           description: 'A user, or text.',
         },
-      },
-      patternProperties: {
         // Without a lookahead, which Go lacks. It leaves out all names that begin as these two do; the check decides.
         '^([^ar]|a[^c]|r[^e])': { type: 'string', description: 'Text for the variable of this name.' },
       },
-      // Of the names that the pattern leaves out. Generated types do not know the pattern, and intersect this with the two properties.
-      additionalProperties: { anyOf: [{ type: 'string' }, { $ref: '#/components/schemas/NotificationUser' }] },
+      // Most generators know no patterns, and make a map of these.
+      additionalProperties: { anyOf: [{ $ref: '#/components/schemas/NotificationUser' }, { type: 'string' }] },
       description: 'Values of the variables. They are returned as sent and not evaluated. At most 64 KiB as JSON.',
     },
     { optional: true },

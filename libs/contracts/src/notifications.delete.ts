@@ -30,7 +30,10 @@ export class DeleteNotificationsRequest {
   @Identifier('Only notifications at this location.', { optional: true })
   locationId?: string;
 
-  @Identifiers('Only these notifications. An empty list matches nothing.', { optional: true })
+  @Identifiers(
+    'Only these notifications. An empty list matches nothing. A JSON library that leaves empty lists out deletes all of the document.',
+    { optional: true },
+  )
   notificationIds?: string[];
 
   @WholeNumber('Most notifications that the call deletes; it also ends at 10,000 users and 8 MiB. Default 256.', 1, 256, {

@@ -20,7 +20,7 @@ interface Schema {
   properties?: Record<string, Schema>;
   required?: string[];
   items?: Schema;
-  /** At most one pattern, for all other names. */
+  /** Patterns of one name each, and at most one for all other names. */
   patternProperties?: Record<string, Schema>;
   additionalProperties?: boolean | Schema;
   description?: string;
@@ -35,6 +35,7 @@ interface Schema {
 }
 
 const REF = '#/components/schemas/';
+const ONE_NAME = /^\^\w+\$$/;
 
 /** The fields of a schema. Nested fields follow their parent. */
 export function schemaRows(schema: object, schemas: Record<string, object>): SchemaRow[] {
@@ -52,8 +53,12 @@ export function schemaRows(schema: object, schemas: Record<string, object>): Sch
   };
   const inside = (value: Schema, path: string): SchemaRow[] => {
     const { properties = {}, required = [], patternProperties = {}, additionalProperties, items } = resolved(value);
-    const [others = additionalProperties] = Object.values(patternProperties);
-    const rows = Object.entries(properties).flatMap(([name, property]) =>
+    const patterns = Object.entries(patternProperties);
+    const ones = patterns
+      .filter(([pattern]) => ONE_NAME.test(pattern))
+      .map(([pattern, one]) => [pattern.slice(1, -1), one] as const);
+    const others = patterns.find(([pattern]) => !ONE_NAME.test(pattern))?.[1] ?? additionalProperties;
+    const rows = [...Object.entries(properties), ...ones].flatMap(([name, property]) =>
       rowsOf(property, path ? `${path}.${name}` : name, required.includes(name)),
     );
     if (items && hasFields(resolved(items))) rows.push(...inside(items, `${path}[]`));

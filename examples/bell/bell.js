@@ -33,6 +33,8 @@ function showCount({ count, more }) {
   badge.textContent = count > 0 ? `${count}${more ? '+' : ''}` : '';
   const unread = count > 0 ? `${more ? 'at least ' : ''}${count} unread` : more ? 'some unread' : 'none unread';
   element('bell').setAttribute('aria-label', `Notifications, ${unread}`);
+  // Read to the reader of a screen when it changes, and only then.
+  if (element('unread').textContent !== unread) element('unread').textContent = unread;
 }
 
 /** The template names its data in braces. A value may be a user. Data without a place in the template is not shown. */
@@ -65,14 +67,16 @@ function rowOf(item) {
   return row;
 }
 
+/** The rows are new ones, and a button may be gone: the keyboard goes on where it was. */
+function focusOn(id) {
+  const button = element('list').querySelector(`[data-id="${CSS.escape(id)}"]`);
+  (button ?? element('mark-all')).focus();
+}
+
 function showList() {
   const focused = document.activeElement?.dataset.id;
   element('list').replaceChildren(...[...items.values()].map(rowOf));
-  // The rows are new ones: the keyboard goes on where it was.
-  if (focused)
-    element('list')
-      .querySelector(`[data-id="${CSS.escape(focused)}"]`)
-      ?.focus();
+  if (focused) focusOn(focused);
   element('older').hidden = pageToken === undefined;
   element('empty').hidden = items.size > 0;
 }
@@ -91,6 +95,7 @@ async function showOlder() {
   for (const item of page.data) items.set(item.id, item);
   pageToken = page.pageToken;
   showList();
+  focusOn(page.data[0]?.id ?? '');
 }
 
 async function markOne({ id, read }) {

@@ -83,6 +83,9 @@ describe('the bell', () => {
     await button('Older ones').click();
     await eventually(async () => (await headlines()).length === 12);
     expect(await button('Older ones').count()).toBe(0);
+    // The keyboard goes on at the first of them, and a reader of the screen has heard the number.
+    expect(await page.evaluate<string>('document.activeElement.ariaLabel')).toBe('Mark as read: Number 2');
+    expect(await page.locator('#unread[role=status]').innerText()).toBe('12 unread');
   });
 
   it('marks one as read and as unread again, with the keyboard alone', async () => {

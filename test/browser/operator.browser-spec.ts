@@ -35,16 +35,18 @@ describe("the operator's page", () => {
     await running.open('/');
     expect(page.url()).toMatch(/\/sign-in$/);
     expect(await running.violations()).toEqual([]);
-    const signIn = async (token: string) => {
-      await page.getByLabel('Your name').focus();
-      await page.keyboard.type('Ada');
-      await page.keyboard.press('Tab');
+    const send = async (token: string) => {
       await page.keyboard.type(token);
       await page.keyboard.press('Enter');
     };
-    await signIn('wrong');
+    await page.getByLabel('Your name').focus();
+    await page.keyboard.type('Ada');
+    await page.keyboard.press('Tab');
+    await send('wrong');
     await page.getByText('This is not the token.').waitFor();
-    await signIn(TOKEN);
+    expect(await running.violations()).toEqual([]);
+    // The name is still there, and the field of the token has the focus.
+    await send(TOKEN);
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     running.failures.length = 0; // the 401 is one
     const [cookie] = await page.context().cookies();
@@ -119,7 +121,7 @@ describe("the operator's page", () => {
     await page.getByText('Each letter is deleted for ever.').waitFor();
     expect(await running.violations()).toEqual([]);
     await running.button('Drop').click();
-    await page.getByRole('heading', { name: 'Done' }).waitFor();
+    await page.getByRole('heading', { name: 'Outcome' }).waitFor();
     expect(await page.locator('tbody tr').allInnerTexts()).toEqual([expect.stringMatching(/Ada.*drop letter.*evil.*dropped/s)]);
 
     await openAndWait(`/letters/${DEAD}`, 'No such organization.');
@@ -137,7 +139,7 @@ describe("the operator's page", () => {
     await running.picture('letters');
     await running.button('Replay…').click();
     await running.button('Replay').click();
-    await page.getByRole('heading', { name: 'Done' }).waitFor();
+    await page.getByRole('heading', { name: 'Outcome' }).waitFor();
     expect(await page.locator('tbody td:last-child').allInnerTexts()).toEqual(['replayed', 'replayed', 'replayed']);
     await eventually(async () => {
       const { body } = await running.system.call('notifications/get', {
@@ -177,7 +179,7 @@ describe("the operator's page", () => {
       await running.button(`${name}…`).click();
       if (name === 'Rotate') expect(await running.violations()).toEqual([]);
       await running.button(name).click();
-      await page.getByRole('heading', { name: /Done|A new token/ }).waitFor();
+      await page.getByRole('heading', { name: /Outcome|A new token/ }).waitFor();
     };
     await act('Disable');
     await eventually(async () => (await status(secret)) === 403);
@@ -260,7 +262,7 @@ describe("the operator's page", () => {
     await running.open('/');
     await running.button('Sign out').click();
     await running.open('/keys');
-    expect(page.url()).toMatch(/\/sign-in$/);
+    expect(page.url()).toMatch(/\/sign-in\?to=%2Fkeys$/);
     const log = running.operator.output.join('\n');
     expect(log).toContain('an operator acts');
     for (const secret of secrets) expect(log).not.toContain(secret);

@@ -20,6 +20,7 @@ beforeEach(() => {
     done.push(request.session.operator);
     return 'done';
   });
+  app.post('/confirm', { config: { changesNothing: true } }, (request) => request.session.operator);
   app.get('/broken', () => {
     throw new Error('<b>internal</b>');
   });
@@ -27,8 +28,8 @@ beforeEach(() => {
 afterEach(() => app.close());
 
 const form = (values: Record<string, string>) => new URLSearchParams(values).toString();
-const signIn = (token = TOKEN, name = 'Ada <Lovelace>') =>
-  app.inject({ method: 'POST', url: '/sign-in', headers: ORIGIN, payload: form({ name, token }) });
+const signIn = (token = TOKEN, name = 'Ada <Lovelace>', to = '') =>
+  app.inject({ method: 'POST', url: '/sign-in', headers: ORIGIN, payload: form({ name, token, to }) });
 
 async function signedIn(): Promise<{ cookie: string }> {
   const { headers } = await signIn();
@@ -43,7 +44,7 @@ const act = (headers: Record<string, string>, values: Record<string, string> = {
 
 it('shows nothing without a session, and a page with one', async () => {
   const refused = await app.inject({ url: '/page' });
-  expect([refused.statusCode, refused.headers.location]).toEqual([303, '/sign-in']);
+  expect([refused.statusCode, refused.headers.location]).toEqual([303, '/sign-in?to=%2Fpage']);
   expect((await app.inject({ url: '/page', headers: await signedIn() })).statusCode).toBe(200);
   const byHeader = { authorization: `Bearer ${TOKEN}` };
   expect((await app.inject({ url: '/page', headers: byHeader })).statusCode).toBe(200);
@@ -61,6 +62,24 @@ it('keeps the cookie from scripts and other sites, and demands HTTPS outside of 
     payload: form({ name: 'Ada', token: TOKEN }),
   });
   expect(elsewhere.headers['set-cookie']).toMatch(/^__Host-operator-session=.*; SameSite=Strict; Secure$/);
+});
+
+it('leads to the wanted page after the sign-in, and never to another server', async () => {
+  const wanted = '/letters/a.dead/letter?letter=x_-.sha256%3A1';
+  const asked = await app.inject({ url: `/sign-in?to=${encodeURIComponent(wanted)}` });
+  expect(asked.body).toContain(`name="to" value="${wanted}"`);
+  expect((await signIn(TOKEN, 'Ada', wanted)).headers.location).toBe(wanted);
+  for (const evil of ['//evil.example', '/\\evil.example', '/\t/evil.example', '/.//evil.example', 'https://evil.example', 'x'])
+    expect((await signIn(TOKEN, 'Ada', evil)).headers.location).toBe('/');
+});
+
+it('keeps the name after a wrong token, and says at the field what is wrong', async () => {
+  const { body } = await signIn('wrong', 'Ada "<b>');
+  expect(body).toContain('value="Ada &quot;&lt;b&gt;"');
+  const token = /<input[^>]*name="token"[^>]*>/.exec(body)?.[0];
+  expect(token).toMatch(/autofocus aria-invalid="true" aria-describedby="problem"/);
+  expect(body).toMatch(/id="problem"[^>]*>This is not the token/);
+  expect(body).not.toContain('wrong"');
 });
 
 it('looks at five wrong tokens a minute, and then at no right one either', async () => {
@@ -99,12 +118,34 @@ it('executes a form of the session once, and no other', async () => {
   expect((await act({ authorization: `Bearer ${TOKEN}`, 'x-operator': 'script' })).statusCode).toBe(200);
 });
 
+it('confirms as often as it is asked, also after "Back", and for no other site', async () => {
+  const { cookie } = await signedIn();
+  const confirm = (headers: Record<string, string>) =>
+    app.inject({ method: 'POST', url: '/confirm', headers: { ...ORIGIN, ...headers }, payload: '' });
+  for (let time = 0; time < 2; time++) expect((await confirm({ cookie })).statusCode).toBe(200);
+  expect((await confirm({ cookie, origin: 'http://evil.example' })).statusCode).toBe(403);
+  expect((await confirm({})).statusCode).toBe(401);
+});
+
+it('keeps the pages within reach after an error, for those who are signed in', async () => {
+  const cookies = await signedIn();
+  for (const url of ['/nothing', '/broken']) {
+    const { body } = await app.inject({ url, headers: cookies });
+    expect(body).toMatch(/<h1>Not shown<\/h1>/);
+    for (const part of ['href="/letters"', 'action="/sign-out"', 'Ada &lt;Lovelace&gt;']) expect(body).toContain(part);
+  }
+  const { body } = await act({});
+  expect(body).toMatch(/<h1>Not done<\/h1>/);
+  expect(body).toContain('href="/sign-in"');
+  expect(body).not.toContain('action="/sign-out"');
+});
+
 it('takes the password of a proxy in front for no token, and its requests for no program', async () => {
   const authorization = `Basic ${Buffer.from('ada:password').toString('base64')}`;
   const { cookie } = await signedIn();
   for (let request = 0; request < 6; request++)
     expect((await app.inject({ url: '/page', headers: { cookie, authorization } })).statusCode).toBe(200);
-  expect((await app.inject({ url: '/page', headers: { authorization } })).headers.location).toBe('/sign-in');
+  expect((await app.inject({ url: '/page', headers: { authorization } })).headers.location).toBe('/sign-in?to=%2Fpage');
   expect((await act({ cookie, authorization })).statusCode).toBe(403);
   expect((await act({ cookie, authorization, origin: 'http://evil.example' }, { form: await formOf(cookie) })).statusCode).toBe(
     403,
@@ -131,7 +172,7 @@ it('has no secret in a log, and no markup or internal in an error', async () => 
   for (const secret of [TOKEN, 'wrong token of somebody', cookie.split('=')[1]]) expect(lines.join('')).not.toContain(secret);
 });
 
-it.each(['/sign-in', '/page.css', '/nothing'])('lets browsers neither cache nor frame nor script %s', async (url) => {
+it.each(['/sign-in', '/page.css', '/nothing', '/%ff'])('lets browsers neither cache nor frame nor script %s', async (url) => {
   const { headers } = await app.inject({ url, headers: { authorization: `Bearer ${TOKEN}` } });
   expect(headers['content-security-policy']).toMatch(/^default-src 'none'; script-src 'self';.*frame-ancestors 'none'$/);
   expect(headers['content-security-policy']).not.toContain('unsafe');

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import fastify, { type FastifyError, type FastifyInstance } from 'fastify';
+import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { NestLogger } from '@app/runtime/logger';
 import { PROJECT_ROOT } from '@app/runtime/project-root';
 import { admitOperators } from './admission/admission';
@@ -8,7 +8,7 @@ import { Refusal } from './admission/refusal';
 import { Sessions } from './admission/session';
 import { OperatorToken } from './admission/token';
 import { html } from './html/html';
-import { layout } from './html/layout';
+import { sendPage } from './pages/send-page';
 import { signInPages } from './pages/sign-in';
 
 /** The largest form has the ids of a page of letters. */
@@ -37,6 +37,9 @@ export function createServer(token: string, logger: NestLogger): FastifyInstance
     // A search for letters may take a minute, and another one goes first.
     connectionTimeout: 180_000,
     forceCloseConnections: 'idle',
+    // No hook runs for a path that cannot be decoded.
+    frameworkErrors: (_error: unknown, _request: FastifyRequest, reply: FastifyReply) =>
+      void reply.headers(HEADERS).status(404).type('text/plain').send('There is no such page.'),
   });
   const sessions = new Sessions(token);
   const operatorToken = new OperatorToken(token);
@@ -61,11 +64,10 @@ export function createServer(token: string, logger: NestLogger): FastifyInstance
       error instanceof Refusal || status < 500 ? error.message : 'Something failed. The log of this process has the reason.';
     if (error instanceof Refusal) reply.headers(error.headers);
     const body = html`<p class="problem" role="alert">${reason}</p>
-      <p><a href="/">Back to the overview</a>, or to <a href="/audit">the audit</a>, which says what was done</p>`;
-    return reply
-      .status(status)
-      .type('text/html')
-      .send(layout({ title: 'Not done', path: '', operator: undefined, body }));
+      <p>
+        ${request.session ? html`The <a href="/audit">audit</a> says what was done.` : html`<a href="/sign-in">Sign in</a>`}
+      </p>`;
+    return sendPage(request, reply.status(status), request.method === 'GET' ? 'Not shown' : 'Not done', body);
   });
 
   for (const [name, type] of Object.entries(FILES)) {

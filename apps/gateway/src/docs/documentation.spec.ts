@@ -15,6 +15,7 @@ describe('the documentation pages', () => {
       const { status, headers, text } = await get(path);
       expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
       expect(headers['x-request-id']).toBeTruthy();
+      expect(headers['x-content-type-options']).toBe('nosniff');
       expect(headers['content-security-policy']).toContain("default-src 'none'");
       expect(headers['content-security-policy']).not.toMatch(/https?:|\*/);
       expect(text).toMatch(/<title>.+<\/title>/);

@@ -105,6 +105,7 @@ html.dark-mode nav a {
 }
 `;
 
+const NO_SNIFFING = { 'x-content-type-options': 'nosniff' };
 const CACHED = { 'cache-control': 'max-age=3600' };
 
 /** Swagger UI uses inline styles, and its icons are data URLs. */
@@ -117,7 +118,12 @@ const generated = (file: string) => readFileSync(join(PROJECT_ROOT, file));
 /** Serves the documents at `/openapi.json` and `/asyncapi.json`, Swagger UI at `/docs` and the messages at `/docs/messages`, without credentials. */
 export function serveDocumentation(fastify: FastifyInstance): void {
   const serve = (path: string, type: string, content: string | Buffer, headers: Record<string, string> = {}) =>
-    fastify.get(path, { config: { public: true } }, (_request, reply) => reply.headers(headers).type(type).send(content));
+    fastify.get(path, { config: { public: true } }, (_request, reply) =>
+      reply
+        .headers({ ...NO_SNIFFING, ...headers })
+        .type(type)
+        .send(content),
+    );
 
   serve('/openapi.json', JSON_TYPE, generated('openapi.json'));
   serve('/asyncapi.json', JSON_TYPE, generated('asyncapi.json'));

@@ -14,6 +14,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Served without a session. */
     public?: boolean;
+    /** Takes a form and changes nothing: it may come again, as with "Back" and a reload. */
+    changesNothing?: boolean;
   }
 }
 
@@ -39,7 +41,8 @@ export function admitOperators(app: FastifyInstance, token: OperatorToken, sessi
 
   app.addHook('preHandler', async (request) => {
     // A header is no ambient credential: no other site can make a browser send it.
-    if (isReading(request) || request.routeOptions.config.public || bearerOf(request) !== undefined) return;
+    const { public: isPublic, changesNothing } = request.routeOptions.config;
+    if (isReading(request) || isPublic || changesNothing || bearerOf(request) !== undefined) return;
     const taken = sessions.takeForm(request.session, field(request, 'form'));
     if (taken === 'foreign') throw new Refusal(403, 'This form does not belong to your session. Open the page again.');
     if (taken === 'sent already')
@@ -96,6 +99,7 @@ function refuseForeignOrigin(request: FastifyRequest): void {
 }
 
 async function signIn(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  if (request.method === 'GET' && request.headers['sec-fetch-dest'] !== 'empty') return reply.redirect('/sign-in', 303);
+  if (request.method === 'GET' && request.headers['sec-fetch-dest'] !== 'empty')
+    return reply.redirect(request.url === '/' ? '/sign-in' : `/sign-in?to=${encodeURIComponent(request.url)}`, 303);
   throw new Refusal(401, 'Sign in first.');
 }

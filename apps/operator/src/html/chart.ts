@@ -4,6 +4,7 @@ const WIDTH = 240;
 const HEIGHT = 48;
 /** Points in the drawing. Each is the greatest of its time, so that a short peak stays visible. */
 const DRAWN = 100;
+const NOTHING = 'no value in ten minutes';
 
 export interface Chart {
   title: string;
@@ -17,15 +18,17 @@ export interface Chart {
 /** A small chart of the last ten minutes: the newest value as a text, the greatest one at the top of the scale. */
 export function chart({ title, points, above, format }: Chart): Html {
   const lines = [points, ...(above ? [above] : [])];
-  const greatest = Math.max(...lines.flat().filter(Number.isFinite), 0);
+  const known = lines.flat().filter(Number.isFinite);
+  const greatest = Math.max(...known, 0);
   const newest = lines.map((line) => format(line.at(-1) ?? NaN)).join(' / ');
-  const label = `${title}: now ${newest}, at most ${format(greatest)} in ten minutes`;
+  const isKnown = known.length > 0;
+  const label = `${title}: now ${newest}, ${isKnown ? `at most ${format(greatest)} in ten minutes` : NOTHING}`;
   return html`<figure class="chart">
     <figcaption>${title} <strong>${newest}</strong></figcaption>
     <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${label}">
       ${lines.map((line, index) => html`<path class="line-${index}" d="${path(line, greatest)}" />`)}
     </svg>
-    <span class="scale" aria-hidden="true">${greatest > 0 && format(greatest)}</span>
+    <span class="scale" aria-hidden="true">${isKnown ? `highest: ${format(greatest)}` : NOTHING}</span>
   </figure>`;
 }
 

@@ -1,3 +1,4 @@
+import { time } from './format';
 import { html, type Html, type Part } from './html';
 
 export interface Page {
@@ -61,11 +62,10 @@ export function layout({ title, path, operator, body, isLive, form }: Page): str
         <main id="main" tabindex="-1">
           <div class="title">
             <h1>${title}</h1>
+            ${operator !== undefined && live('as-of', html`<span class="quiet">As of ${time(new Date())}</span>`)}
             ${isLive && html`<button type="button" id="pause" hidden>Pause updates</button>`}
           </div>
-          <p id="stale" class="problem" role="status" hidden>
-            This page could not be updated: the operator's process does not answer.
-          </p>
+          <div role="status"><p id="stale" class="problem"></p></div>
           ${body}
         </main>
       </body>
@@ -75,3 +75,6 @@ export function layout({ title, path, operator, body, isLive, form }: Page): str
 
 /** A part that the script replaces. An element that can have the focus is outside of it, or is itself around such parts. */
 export const live = (id: string, body: Part): Html => html`<div id="${id}" data-live>${body}</div>`;
+
+/** Such a part whose changes are read to the reader of a screen: it is short, and changes seldom. */
+export const liveStatus = (id: string, body: Part): Html => html`<div id="${id}" data-live role="status">${body}</div>`;

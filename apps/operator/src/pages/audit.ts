@@ -13,9 +13,15 @@ export function auditPages(app: FastifyInstance, audit: AuditRepository): void {
   app.get<{ Querystring: { before?: string } }>('/audit', async (request, reply) => {
     const { before } = request.query;
     if (before !== undefined && !/^\d{1,18}$/.test(before)) throw new Refusal(400, 'This is not a line of the audit.');
-    const lines = await read(audit.page(LINES, before));
-    const oldest = lines.length === LINES && lines.at(-1)?.seq;
-    const body = [table(lines), oldest !== false && html`<p><a href="/audit?before=${oldest}">Older lines</a></p>`];
+    const found = await read(audit.page(LINES + 1, before));
+    const lines = found.slice(0, LINES);
+    const body = [
+      lines.length > 0
+        ? table(lines)
+        : html`<p>${before === undefined ? 'Nobody has changed anything on these pages yet.' : 'There are no older lines.'}</p>`,
+      before !== undefined && html`<p><a href="/audit">Newest lines</a></p>`,
+      found.length > LINES && html`<p><a href="/audit?before=${lines.at(-1)?.seq}">Older lines</a></p>`,
+    ];
     return sendPage(request, reply, 'Audit', body);
   });
 
@@ -23,7 +29,7 @@ export function auditPages(app: FastifyInstance, audit: AuditRepository): void {
     const { batch } = request.params;
     const lines = /^[\da-f-]{36}$/.test(batch) ? await read(audit.batch(batch)) : [];
     if (lines.length === 0) throw new Refusal(404, 'The audit has no such lines.');
-    return sendPage(request, reply, 'Done', table(lines));
+    return sendPage(request, reply, 'Outcome', [lines.length > 1 && summary(lines), table(lines)]);
   });
 }
 
@@ -32,9 +38,18 @@ const read = <T>(lines: Promise<T>): Promise<T> =>
     throw new Refusal(503, `The audit cannot be read (${reasonOf(error)}).`);
   });
 
-function table(lines: readonly AuditLine[]): Html {
-  if (lines.length === 0) return html`<p>Nobody has changed anything on these pages yet.</p>`;
-  return html`<div class="table" role="region" aria-label="Lines of the audit" tabindex="0">
+/** How many lines have each outcome, without its reason. */
+function summary(lines: readonly AuditLine[]): Html {
+  const counts = new Map<string, number>();
+  for (const { outcome } of lines) {
+    const [word = ''] = outcome?.split(/[:,]/) ?? ['not known'];
+    counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
+  return html`<p>${[...counts].map(([word, count]) => `${count} ${word}`).join(', ')}.</p>`;
+}
+
+const table = (lines: readonly AuditLine[]): Html =>
+  html`<div class="table" role="region" aria-label="Lines of the audit" tabindex="0">
     ${tableOf(
       ['When', 'Who', 'From', 'Action', 'On', 'Detail', 'Outcome'],
       lines.map(
@@ -51,4 +66,3 @@ function table(lines: readonly AuditLine[]): Html {
       ),
     )}
   </div>`;
-}

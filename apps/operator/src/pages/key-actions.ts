@@ -32,7 +32,8 @@ export const ACTIONS: Record<KeyAction, Described> = {
   },
   revoke: {
     verb: 'Revoke',
-    effect: 'The tokens end at once and for ever.',
+    effect:
+      'The tokens end at once and for ever. Broker accounts with a grant go on publishing for the key: Disable ends that, too.',
     field: 'token',
     act: (keys, form, key, token) => keys.revoke(form, key, token),
   },
@@ -51,11 +52,14 @@ export const ACTIONS: Record<KeyAction, Described> = {
   },
 };
 
+/** Lets the browser refuse what the server would refuse after the confirmation. */
+export const DURATION = html`pattern="[0-9]{1,12}[smhd]" title="A number with s, m, h or d, such as 90d"`;
+
 /** One form for each action that the key allows now. Each leads to a confirmation. */
-export function actionForms({ key, disabled, tokens, publishers }: ListedKey, token: () => Html): Html[] {
+export function actionForms({ key, disabled, tokens, publishers }: ListedKey): Html[] {
   const form = (action: KeyAction, fields?: Html) =>
     html`<form class="row" method="post" action="/keys/${encodeURIComponent(key)}/confirm">
-      ${token()}${fields}<button name="action" value="${action}">${ACTIONS[action].verb}…</button>
+      ${fields}<button name="action" value="${action}">${ACTIONS[action].verb}…</button>
     </form>`;
   const select = (id: string, name: string, label: string, options: readonly (readonly [string, string])[]) =>
     html`<span
@@ -63,11 +67,11 @@ export function actionForms({ key, disabled, tokens, publishers }: ListedKey, to
         ${options.map(([value, text]) => html`<option value="${value}">${text}</option>`)}
       </select></span
     >`;
-  const input = (name: string, label: string, value = '') =>
-    html`<span><label for="${name}">${label}</label><br /><input id="${name}" name="${name}" value="${value}" required /></span>`;
+  const input = (name: string, label: string, more?: Html) =>
+    html`<span><label for="${name}">${label}</label><br /><input id="${name}" name="${name}" required ${more} /></span>`;
   const tokenChoice = [['', 'all tokens'] as const, ...tokens.map(({ id }) => [id, id] as const)];
   return [
-    form('rotate', input('grace', 'Grace of earlier tokens', '24h')),
+    form('rotate', input('grace', 'Grace of earlier tokens', html`value="24h" ${DURATION}`)),
     form(disabled ? 'enable' : 'disable'),
     ...(tokens.length > 0 ? [form('revoke', select('revoked', 'token', 'Token', tokenChoice))] : []),
     form('grant', input('publisher', 'Broker account that may publish')),

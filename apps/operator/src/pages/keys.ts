@@ -10,7 +10,7 @@ import type { AuditRepository } from '../db/audit.repository';
 import { time } from '../html/format';
 import { html, type Html } from '../html/html';
 import { tableOf } from '../html/table';
-import { ACTIONS, actionForms, type KeyAction } from './key-actions';
+import { ACTIONS, actionForms, DURATION, type KeyAction } from './key-actions';
 import { sendPage } from './send-page';
 
 type KeyRoute = { Params: { key: string } };
@@ -30,10 +30,10 @@ export function keysPages(app: FastifyInstance, keys: Keys, audit: AuditReposito
 
   app.get<KeyRoute>('/keys/:key', async (request, reply) => {
     const listed = await fromDatabase(keys.find(keyOf(request)));
-    return sendPage(request, reply, listed.name || listed.key, keyView(listed, request));
+    return sendPage(request, reply, listed.name || listed.key, keyView(listed));
   });
 
-  app.post<KeyRoute>('/keys/:key/confirm', (request, reply) => {
+  app.post<KeyRoute>('/keys/:key/confirm', { config: { changesNothing: true } }, (request, reply) => {
     const body = confirmation(keyOf(request), actionOf(request), request);
     return sendPage(request, reply, 'Are you sure?', body);
   });
@@ -110,7 +110,7 @@ const createForm = (form: Html) =>
       ${form}
       <label for="name">Name of the tenant</label><input id="name" name="name" maxlength="256" />
       <label for="expires-in">Life of its token, such as 90d; empty: without end</label
-      ><input id="expires-in" name="expires-in" />
+      ><input id="expires-in" name="expires-in" ${DURATION} />
       <button>Create</button>
     </form>`;
 
@@ -128,7 +128,7 @@ const secretView = ({ key, token, tokenId, expiresAt }: Secret) =>
     </dl>
     <p><a href="/keys/${encodeURIComponent(key)}">The key</a></p>`;
 
-function keyView(listed: ListedKey, request: FastifyRequest<KeyRoute>): Html {
+function keyView(listed: ListedKey): Html {
   const { key, name, tokens, publishers, createdAt } = listed;
   return html`<dl>
       <dt>API key</dt>
@@ -149,7 +149,7 @@ function keyView(listed: ListedKey, request: FastifyRequest<KeyRoute>): Html {
       <dd>${publishers.join(', ') || 'none'}</dd>
     </dl>
     <h2>Change it</h2>
-    ${actionForms(listed, () => request.form())}
+    ${actionForms(listed)}
     <p><a href="/keys">All keys</a></p>`;
 }
 

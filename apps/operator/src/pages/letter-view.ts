@@ -22,7 +22,7 @@ export function letterView(letter: DeadLetter): Html {
     ${table({ ...properties, ...headers })}
     <h2>Body</h2>
     ${notes.map((note) => html`<p class="quiet">${note}</p>`)}
-    <pre tabindex="0" aria-label="Body">${text.slice(0, MOST_OF_BODY).split('\n').map(printable).join('\n')}</pre>`;
+    <pre role="region" tabindex="0" aria-label="Body">${text.slice(0, MOST_OF_BODY).split('\n').map(printable).join('\n')}</pre>`;
 }
 
 const table = (entries: Record<string, unknown>): Html =>

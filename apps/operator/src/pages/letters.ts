@@ -31,7 +31,7 @@ export function lettersPages(app: FastifyInstance, letters: Letters, audit: Audi
 
   app.get<{ Params: { queue: string } }>('/letters/:queue', async (request, reply) => {
     const queue = queueOf(request.params.queue);
-    return sendPage(request, reply, queue.name, list(queue, await letters.list(queue), request.form()));
+    return sendPage(request, reply, queue.name, list(queue, await letters.list(queue)));
   });
 
   app.get<{ Params: { queue: string }; Querystring: { letter?: string } }>('/letters/:queue/letter', async (request, reply) => {
@@ -41,18 +41,22 @@ export function lettersPages(app: FastifyInstance, letters: Letters, audit: Audi
     const body = [
       letterView(letter),
       html`<form method="post" action="/letters/${queue.name}/confirm">
-          ${request.form()}<input type="hidden" name="letter" value="${mark}" />${buttons()}
+          <input type="hidden" name="letter" value="${mark}" />${buttons()}
         </form>
         <p><a href="/letters/${queue.name}">All letters of ${queue.name}</a></p>`,
     ];
     return sendPage(request, reply, 'A dead letter', body);
   });
 
-  app.post<{ Params: { queue: string } }>('/letters/:queue/confirm', async (request, reply) => {
-    const queue = queueOf(request.params.queue);
-    const body = confirmation(queue, actionOf(request), marksOf(request), request.form());
-    return sendPage(request, reply, 'Are you sure?', body);
-  });
+  app.post<{ Params: { queue: string } }>(
+    '/letters/:queue/confirm',
+    { config: { changesNothing: true } },
+    async (request, reply) => {
+      const queue = queueOf(request.params.queue);
+      const body = confirmation(queue, actionOf(request), marksOf(request), request.form());
+      return sendPage(request, reply, 'Are you sure?', body);
+    },
+  );
 
   app.post<{ Params: { queue: string } }>('/letters/:queue/act', async (request, reply) => {
     const queue = queueOf(request.params.queue);
@@ -100,15 +104,14 @@ const buttons = () =>
   </div>`;
 
 const COLUMNS = [
-  html`<th scope="col"><input type="checkbox" data-all aria-label="All letters" /></th>`,
+  html`<th scope="col"><input type="checkbox" data-all aria-label="All letters" hidden /></th>`,
   ...['Id', 'Operation', 'Status', 'Reason', 'API key', 'Publisher', ofFigures('Tries'), 'First failed', 'Request'],
   ofFigures('Bytes'),
 ];
 
-function list(queue: LetterQueue, { letters, total }: LetterList, form: Html): Html {
+function list(queue: LetterQueue, { letters, total }: LetterList): Html {
   if (total === 0) return html`<p class="fine">No letter waits here.</p>`;
   return html`<form method="post" action="/letters/${queue.name}/confirm">
-    ${form}
     <p>
       ${
         letters.length < total

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { chart } from '../html/chart';
 import { bytes, number, percent, perSecond, seconds } from '../html/format';
 import { html, type Html } from '../html/html';
-import { live } from '../html/layout';
+import { live, liveStatus } from '../html/layout';
 import { ofFigures, tableOf } from '../html/table';
 import { sendPage } from './send-page';
 import { operationsOf, type OperationState } from '../watch/measures';
@@ -11,7 +11,7 @@ import type { Watch } from '../watch/watch';
 
 export function overviewPage(app: FastifyInstance, watch: Watch): void {
   app.get('/', (request, reply) => {
-    const body = [live('problems', problems(watch)), processes(watch), live('services', services(watch))];
+    const body = [liveStatus('problems', problems(watch)), processes(watch), live('services', services(watch))];
     return sendPage(request, reply, 'Overview', body, { isLive: true });
   });
 }

@@ -3,7 +3,7 @@ import { QUEUES, SERVICES } from '@app/rabbitmq/topology/topology';
 import { chart } from '../html/chart';
 import { number, perSecond, seconds } from '../html/format';
 import { html, type Html } from '../html/html';
-import { live } from '../html/layout';
+import { live, liveStatus } from '../html/layout';
 import { ofFigures, tableOf } from '../html/table';
 import { sendPage } from './send-page';
 import type { BrokerQueues } from '../watch/broker-queues';
@@ -35,7 +35,7 @@ export function queuesPage(
   app.get('/queues', (request, reply) => {
     const rows = rowsOf(watch, broker);
     const body = [
-      live('problem', broker.problem !== undefined && html`<p class="problem">${broker.problem}.</p>`),
+      liveStatus('problems', problems(watch, broker)),
       live('charts', charts(watch)),
       table(rows),
       live(
@@ -62,6 +62,15 @@ function rowsOf({ processes }: Pick<Watch, 'processes'>, { queues }: Pick<Broker
   return [...rows.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+const unknownOf = ({ history }: Pick<Watch, 'history'>): number =>
+  OWN.filter(({ name }) => !Number.isFinite(history.last(lengthOf(name)))).length;
+
+function problems(watch: Pick<Watch, 'history'>, { problem }: Pick<BrokerQueues, 'problem'>): Html {
+  const unknown = unknownOf(watch);
+  return html`${problem !== undefined && html`<p class="problem">${problem}.</p>`}
+  ${unknown > 0 && html`<p class="problem">The length of ${unknown} of ${OWN.length} queues is not known now.</p>`}`;
+}
+
 function charts({ history }: Pick<Watch, 'history'>): Html {
   const lengths = history.names.flatMap((series) => /^queue (.+) messages$/.exec(series)?.[1] ?? []);
   const points = (name: string) => history.points(lengthOf(name));
@@ -70,14 +79,12 @@ function charts({ history }: Pick<Watch, 'history'>): Html {
     .filter(({ most }) => most > 0)
     .sort((a, b) => b.most - a.most)
     .slice(0, DRAWN);
-  const unknown = OWN.filter(({ name }) => !Number.isFinite(history.last(lengthOf(name)))).length;
   const looks = Math.max(0, ...lengths.map((name) => points(name).filter(Number.isFinite).length));
-  return html`${unknown > 0 && html`<p class="problem">The length of ${unknown} of ${OWN.length} queues is not known now.</p>`}
-  ${
+  return html`${
     longest.length > 0
       ? html`<h2>Longest queues of ten minutes</h2>
           <div class="charts">${longest.map(({ name }) => chart({ title: name, points: points(name), format: number }))}</div>`
-      : unknown === 0 &&
+      : unknownOf({ history }) === 0 &&
         html`<p class="fine">In the last ${seconds((looks * TICK_MS) / 1000)} no message was seen waiting in any queue.</p>`
   }`;
 }

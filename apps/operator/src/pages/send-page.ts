@@ -2,10 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Part } from '../html/html';
 import { layout } from '../html/layout';
 
-type Request = Pick<FastifyRequest, 'session' | 'form' | 'routeOptions'>;
+/** The session is absent before the sign-in. */
+type Request = Pick<FastifyRequest, 'form' | 'routeOptions'> & { session?: FastifyRequest['session'] | null };
 
 /**
- * Answers a signed-in operator.
+ * Answers with a page.
  *
  * @param isLive whether the script goes on replacing the live parts
  */
@@ -17,6 +18,6 @@ export function sendPage(
   { isLive = false } = {},
 ): FastifyReply {
   const { session, form, routeOptions } = request;
-  const page = { title, body, isLive, path: routeOptions.url ?? '', operator: session.operator, form: form() };
-  return reply.type('text/html').send(layout(page));
+  const signedIn = session ? { operator: session.operator, form: form() } : {};
+  return reply.type('text/html').send(layout({ title, body, isLive, path: routeOptions.url ?? '', ...signedIn }));
 }

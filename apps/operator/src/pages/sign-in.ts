@@ -4,8 +4,11 @@ import { field, isOnLoopback, operatorName, requireToken } from '../admission/ad
 import { Refusal } from '../admission/refusal';
 import type { Sessions } from '../admission/session';
 import type { OperatorToken } from '../admission/token';
-import { html } from '../html/html';
-import { layout } from '../html/layout';
+import { html, type Html } from '../html/html';
+import { sendPage } from './send-page';
+
+/** A path of this server. Browsers take `//host`, `/\\host` and the like for other servers. */
+const OWN_PAGE = /^\/[\w-][\w./?=&%+~!'()*-]*$/;
 
 export interface SignIn {
   token: OperatorToken;
@@ -14,19 +17,24 @@ export interface SignIn {
 }
 
 export function signInPages(app: FastifyInstance, { token, sessions, logger }: SignIn): void {
-  app.get('/sign-in', { config: { public: true } }, (_request, reply) => reply.type('text/html').send(page()));
+  app.get<{ Querystring: { to?: string } }>('/sign-in', { config: { public: true } }, (request, reply) =>
+    sendPage(request, reply, 'Sign in', form({ to: String(request.query.to ?? '') })),
+  );
 
   app.post('/sign-in', { config: { public: true } }, async (request, reply) => {
     try {
       const operator = operatorName(field(request, 'name'));
       await requireToken(token, field(request, 'token'));
       logger.log({ msg: 'an operator signed in', operator, address: request.ip });
-      return await reply.header('set-cookie', sessions.begin(operator, !isOnLoopback(request))).redirect('/', 303);
+      const to = field(request, 'to');
+      const session = sessions.begin(operator, !isOnLoopback(request));
+      return await reply.header('set-cookie', session).redirect(OWN_PAGE.test(to) ? to : '/', 303);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       // Not those that are refused unread: somebody who tries on and on must not fill the log.
       if (error.status === 401) logger.warn({ msg: 'a sign-in with a wrong token', address: request.ip });
-      return reply.status(error.status).headers(error.headers).type('text/html').send(page(error.message));
+      const again = form({ to: field(request, 'to'), name: field(request, 'name'), problem: error });
+      return sendPage(request, reply.status(error.status).headers(error.headers), 'Sign in', again);
     }
   });
 
@@ -35,16 +43,24 @@ export function signInPages(app: FastifyInstance, { token, sessions, logger }: S
   );
 }
 
-const page = (problem?: string) =>
-  layout({
-    title: 'Sign in',
-    path: '/sign-in',
-    body: html`${problem !== undefined && html`<p class="problem" role="alert">${problem}</p>`}
-      <form class="fields" method="post" action="/sign-in">
-        <label for="name">Your name, for the audit</label>
-        <input id="name" name="name" autocomplete="username" maxlength="100" required />
-        <label for="token">Token of the operator</label>
-        <input id="token" name="token" type="password" autocomplete="current-password" required />
-        <button>Sign in</button>
-      </form>`,
-  });
+/** After a problem the reader is at the field that has it. */
+function form({ to, name = '', problem }: { to: string; name?: string; problem?: Refusal }): Html {
+  const hint = (isWrong: boolean) => isWrong && html`autofocus aria-invalid="true" aria-describedby="problem"`;
+  const isOfName = problem?.status === 400;
+  return html`${problem && html`<p id="problem" class="problem" role="alert">${problem.message}</p>`}
+    <form class="fields" method="post" action="/sign-in">
+      <input type="hidden" name="to" value="${to}" />
+      <label for="name">Your name, for the audit</label>
+      <input id="name" name="name" value="${name}" autocomplete="username" maxlength="100" required ${hint(isOfName)} />
+      <label for="token">Token of the operator</label>
+      <input
+        id="token"
+        name="token"
+        type="password"
+        autocomplete="current-password"
+        required
+        ${hint(problem !== undefined && !isOfName)}
+      />
+      <button>Sign in</button>
+    </form>`;
+}

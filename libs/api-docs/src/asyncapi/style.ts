@@ -27,6 +27,7 @@ td:nth-child(2) { width: 25%; }
 .contents td:nth-child(1) { width: 24%; }
 .contents td:nth-child(2) { width: 16%; }
 @media (max-width: 44rem) {
+  nav { position: static; flex-wrap: wrap; gap: 0.25rem 1.5rem; }
   thead { display: none; }
   table, tbody, tr, td { display: block; }
   tr { padding: 0.5rem 0; border-bottom: 1px solid var(--line); }

@@ -3,101 +3,107 @@
 -- apps/notifications/src/db/pages.plans.int-spec.ts reads their plans.
 
 -- page DESC document
-    WITH page AS MATERIALIZED (
+    WITH
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3)
       AND t.document_id = $4
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page DESC document after
-    WITH page AS MATERIALIZED (
+    WITH
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3)
       AND t.document_id = $4
       AND (t."timestamp", t.id) < ($5, $6)
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page ASC document
-    WITH page AS MATERIALIZED (
+    WITH
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3)
       AND t.document_id = $4
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page ASC document after
-    WITH page AS MATERIALIZED (
+    WITH
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3)
       AND t.document_id = $4
       AND (t."timestamp", t.id) > ($5, $6)
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page DESC document ids
-    WITH page AS MATERIALIZED (
+    WITH
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($5::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND n.id = given.id OFFSET 0) n) t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3)
       AND t.document_id = $4
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page DESC document ids after
-    WITH page AS MATERIALIZED (
+    WITH
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($7::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND n.id = given.id OFFSET 0) n) t
@@ -105,40 +111,42 @@
     WHERE o.api_key = $2 AND o.organization_id = $3)
       AND t.document_id = $4
       AND (t."timestamp", t.id) < ($5, $6)
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page ASC document ids
-    WITH page AS MATERIALIZED (
+    WITH
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($5::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND n.id = given.id OFFSET 0) n) t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3)
       AND t.document_id = $4
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page ASC document ids after
-    WITH page AS MATERIALIZED (
+    WITH
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($7::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND n.id = given.id OFFSET 0) n) t
@@ -146,98 +154,103 @@
     WHERE o.api_key = $2 AND o.organization_id = $3)
       AND t.document_id = $4
       AND (t."timestamp", t.id) > ($5, $6)
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page DESC document location
-    WITH page AS MATERIALIZED (
+    WITH
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3)
       AND t.document_id = $4
       AND t.location_id = $5
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page DESC document location after
-    WITH page AS MATERIALIZED (
+    WITH
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3)
       AND t.document_id = $4
       AND t.location_id = $5
       AND (t."timestamp", t.id) < ($6, $7)
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page ASC document location
-    WITH page AS MATERIALIZED (
+    WITH
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3)
       AND t.document_id = $4
       AND t.location_id = $5
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page ASC document location after
-    WITH page AS MATERIALIZED (
+    WITH
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3)
       AND t.document_id = $4
       AND t.location_id = $5
       AND (t."timestamp", t.id) > ($6, $7)
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page DESC document location ids
-    WITH page AS MATERIALIZED (
+    WITH
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($6::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND n.id = given.id OFFSET 0) n) t
@@ -245,20 +258,21 @@
     WHERE o.api_key = $2 AND o.organization_id = $3)
       AND t.document_id = $4
       AND t.location_id = $5
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page DESC document location ids after
-    WITH page AS MATERIALIZED (
+    WITH
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($8::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND n.id = given.id OFFSET 0) n) t
@@ -267,20 +281,21 @@
       AND t.document_id = $4
       AND t.location_id = $5
       AND (t."timestamp", t.id) < ($6, $7)
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page ASC document location ids
-    WITH page AS MATERIALIZED (
+    WITH
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($6::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND n.id = given.id OFFSET 0) n) t
@@ -288,20 +303,21 @@
     WHERE o.api_key = $2 AND o.organization_id = $3)
       AND t.document_id = $4
       AND t.location_id = $5
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page ASC document location ids after
-    WITH page AS MATERIALIZED (
+    WITH
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($8::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND n.id = given.id OFFSET 0) n) t
@@ -310,16 +326,16 @@
       AND t.document_id = $4
       AND t.location_id = $5
       AND (t."timestamp", t.id) > ($6, $7)
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page DESC user
@@ -331,21 +347,50 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
       AND NOT (SELECT member FROM of_organization)
-  ), share AS MATERIALIZED (
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ), to_organization AS MATERIALIZED (
+      SELECT t."timestamp", t.id, t.number, t.number < 5000 OR ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id) IS TRUE)) AS is_shown, t.number = 5000 AS is_end
+      FROM (SELECT *, row_number() OVER () AS number FROM (
+    SELECT t."timestamp", t.id AS id , t.document_id FROM notifications t
+    WHERE t.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND ((SELECT member FROM of_organization) OR (SELECT are_many FROM how_many))
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT 5000) t) t
+      WHERE t.number = 5000 OR ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id) IS TRUE)) LIMIT $1
+    ), share AS MATERIALIZED (
       SELECT ($1::bigint + greatest(count(*), 1) - 1) / greatest(count(*), 1) AS size FROM visible
     ), shares AS MATERIALIZED (
       SELECT k."timestamp", k.id, v.document_id, k.number = (SELECT size FROM share) AS is_full FROM visible v CROSS JOIN LATERAL (
@@ -357,18 +402,15 @@
       ) k
     ), share_limit AS MATERIALIZED (
       SELECT "timestamp", id FROM shares ORDER BY 1 DESC, 2 DESC OFFSET $1 - 1 LIMIT 1
-    ), page AS MATERIALIZED ((
+    ),
+    page AS MATERIALIZED (SELECT * FROM (
+        (
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $4
     ORDER BY t."timestamp" DESC, t.notification_id DESC LIMIT $1)
-      UNION (
-    SELECT t."timestamp", t.id AS id FROM notifications t
-    WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND (SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-      UNION (SELECT "timestamp", id FROM shares
+        UNION (SELECT "timestamp", id FROM to_organization WHERE is_shown)
+        UNION (SELECT "timestamp", id FROM shares
       UNION ALL SELECT k.* FROM shares v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -377,16 +419,16 @@
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
         WHERE v.is_full AND (v."timestamp", v.id) > (coalesce((SELECT "timestamp" FROM share_limit), -1), coalesce((SELECT id FROM share_limit), ''))
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
-      ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
+      ) every WHERE (("timestamp", id) >= (SELECT "timestamp", id FROM to_organization WHERE is_end)) IS NOT FALSE ORDER BY 1 DESC, 2 DESC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, (SELECT json_build_object('timestamp', "timestamp", 'notificationId', id) FROM to_organization WHERE is_end) AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page DESC user after
@@ -398,21 +440,51 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
       AND NOT (SELECT member FROM of_organization)
-  ), share AS MATERIALIZED (
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ), to_organization AS MATERIALIZED (
+      SELECT t."timestamp", t.id, t.number, t.number < 5000 OR ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id) IS TRUE)) AS is_shown, t.number = 5000 AS is_end
+      FROM (SELECT *, row_number() OVER () AS number FROM (
+    SELECT t."timestamp", t.id AS id , t.document_id FROM notifications t
+    WHERE t.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND ((SELECT member FROM of_organization) OR (SELECT are_many FROM how_many))
+      AND (t."timestamp", t.id) < ($5, $6)
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT 5000) t) t
+      WHERE t.number = 5000 OR ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id) IS TRUE)) LIMIT $1
+    ), share AS MATERIALIZED (
       SELECT ($1::bigint + greatest(count(*), 1) - 1) / greatest(count(*), 1) AS size FROM visible
     ), shares AS MATERIALIZED (
       SELECT k."timestamp", k.id, v.document_id, k.number = (SELECT size FROM share) AS is_full FROM visible v CROSS JOIN LATERAL (
@@ -425,20 +497,16 @@
       ) k
     ), share_limit AS MATERIALIZED (
       SELECT "timestamp", id FROM shares ORDER BY 1 DESC, 2 DESC OFFSET $1 - 1 LIMIT 1
-    ), page AS MATERIALIZED ((
+    ),
+    page AS MATERIALIZED (SELECT * FROM (
+        (
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $4
       AND (t."timestamp", t.notification_id) < ($5, $6)
     ORDER BY t."timestamp" DESC, t.notification_id DESC LIMIT $1)
-      UNION (
-    SELECT t."timestamp", t.id AS id FROM notifications t
-    WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND (SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
-      AND (t."timestamp", t.id) < ($5, $6)
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-      UNION (SELECT "timestamp", id FROM shares
+        UNION (SELECT "timestamp", id FROM to_organization WHERE is_shown)
+        UNION (SELECT "timestamp", id FROM shares
       UNION ALL SELECT k.* FROM shares v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -447,16 +515,16 @@
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
         WHERE v.is_full AND (v."timestamp", v.id) > (coalesce((SELECT "timestamp" FROM share_limit), -1), coalesce((SELECT id FROM share_limit), ''))
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
-      ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
+      ) every WHERE (("timestamp", id) >= (SELECT "timestamp", id FROM to_organization WHERE is_end)) IS NOT FALSE ORDER BY 1 DESC, 2 DESC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, (SELECT json_build_object('timestamp', "timestamp", 'notificationId', id) FROM to_organization WHERE is_end) AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page ASC user
@@ -468,21 +536,50 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
       AND NOT (SELECT member FROM of_organization)
-  ), share AS MATERIALIZED (
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ), to_organization AS MATERIALIZED (
+      SELECT t."timestamp", t.id, t.number, t.number < 5000 OR ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id) IS TRUE)) AS is_shown, t.number = 5000 AS is_end
+      FROM (SELECT *, row_number() OVER () AS number FROM (
+    SELECT t."timestamp", t.id AS id , t.document_id FROM notifications t
+    WHERE t.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND ((SELECT member FROM of_organization) OR (SELECT are_many FROM how_many))
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT 5000) t) t
+      WHERE t.number = 5000 OR ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id) IS TRUE)) LIMIT $1
+    ), share AS MATERIALIZED (
       SELECT ($1::bigint + greatest(count(*), 1) - 1) / greatest(count(*), 1) AS size FROM visible
     ), shares AS MATERIALIZED (
       SELECT k."timestamp", k.id, v.document_id, k.number = (SELECT size FROM share) AS is_full FROM visible v CROSS JOIN LATERAL (
@@ -494,18 +591,15 @@
       ) k
     ), share_limit AS MATERIALIZED (
       SELECT "timestamp", id FROM shares ORDER BY 1 ASC, 2 ASC OFFSET $1 - 1 LIMIT 1
-    ), page AS MATERIALIZED ((
+    ),
+    page AS MATERIALIZED (SELECT * FROM (
+        (
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $4
     ORDER BY t."timestamp" ASC, t.notification_id ASC LIMIT $1)
-      UNION (
-    SELECT t."timestamp", t.id AS id FROM notifications t
-    WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND (SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-      UNION (SELECT "timestamp", id FROM shares
+        UNION (SELECT "timestamp", id FROM to_organization WHERE is_shown)
+        UNION (SELECT "timestamp", id FROM shares
       UNION ALL SELECT k.* FROM shares v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -514,16 +608,16 @@
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
         WHERE v.is_full AND (v."timestamp", v.id) < (coalesce((SELECT "timestamp" FROM share_limit), 9223372036854775807), coalesce((SELECT id FROM share_limit), ''))
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
-      ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
+      ) every WHERE (("timestamp", id) <= (SELECT "timestamp", id FROM to_organization WHERE is_end)) IS NOT FALSE ORDER BY 1 ASC, 2 ASC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, (SELECT json_build_object('timestamp', "timestamp", 'notificationId', id) FROM to_organization WHERE is_end) AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page ASC user after
@@ -535,21 +629,51 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
       AND NOT (SELECT member FROM of_organization)
-  ), share AS MATERIALIZED (
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ), to_organization AS MATERIALIZED (
+      SELECT t."timestamp", t.id, t.number, t.number < 5000 OR ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id) IS TRUE)) AS is_shown, t.number = 5000 AS is_end
+      FROM (SELECT *, row_number() OVER () AS number FROM (
+    SELECT t."timestamp", t.id AS id , t.document_id FROM notifications t
+    WHERE t.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND ((SELECT member FROM of_organization) OR (SELECT are_many FROM how_many))
+      AND (t."timestamp", t.id) > ($5, $6)
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT 5000) t) t
+      WHERE t.number = 5000 OR ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id) IS TRUE)) LIMIT $1
+    ), share AS MATERIALIZED (
       SELECT ($1::bigint + greatest(count(*), 1) - 1) / greatest(count(*), 1) AS size FROM visible
     ), shares AS MATERIALIZED (
       SELECT k."timestamp", k.id, v.document_id, k.number = (SELECT size FROM share) AS is_full FROM visible v CROSS JOIN LATERAL (
@@ -562,20 +686,16 @@
       ) k
     ), share_limit AS MATERIALIZED (
       SELECT "timestamp", id FROM shares ORDER BY 1 ASC, 2 ASC OFFSET $1 - 1 LIMIT 1
-    ), page AS MATERIALIZED ((
+    ),
+    page AS MATERIALIZED (SELECT * FROM (
+        (
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $4
       AND (t."timestamp", t.notification_id) > ($5, $6)
     ORDER BY t."timestamp" ASC, t.notification_id ASC LIMIT $1)
-      UNION (
-    SELECT t."timestamp", t.id AS id FROM notifications t
-    WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND (SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
-      AND (t."timestamp", t.id) > ($5, $6)
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-      UNION (SELECT "timestamp", id FROM shares
+        UNION (SELECT "timestamp", id FROM to_organization WHERE is_shown)
+        UNION (SELECT "timestamp", id FROM shares
       UNION ALL SELECT k.* FROM shares v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -584,16 +704,16 @@
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
         WHERE v.is_full AND (v."timestamp", v.id) < (coalesce((SELECT "timestamp" FROM share_limit), 9223372036854775807), coalesce((SELECT id FROM share_limit), ''))
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
-      ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
+      ) every WHERE (("timestamp", id) <= (SELECT "timestamp", id FROM to_organization WHERE is_end)) IS NOT FALSE ORDER BY 1 ASC, 2 ASC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, (SELECT json_build_object('timestamp', "timestamp", 'notificationId', id) FROM to_organization WHERE is_end) AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page DESC user ids
@@ -605,38 +725,47 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED (
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ),
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($5::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND n.id = given.id OFFSET 0) n) t
     WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND ((t.notify_all AND ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted' OR t.document_id IN (SELECT document_id FROM visible))) OR (SELECT true FROM recipients r WHERE r.organization = t.organization AND r.user_id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND ((t.notify_all AND (((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = t.organization AND m.user_id = $4 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = t.organization AND m.user_id = $4 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = t.organization AND a.document_id = t.document_id) IS TRUE)) OR t.document_id IN (SELECT document_id FROM visible))) OR (SELECT true FROM recipients r WHERE r.organization = t.organization AND r.user_id = $4
       AND r.document_id = t.document_id AND r."timestamp" = t."timestamp" AND r.notification_id = t.id) IS TRUE)
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page DESC user ids after
@@ -648,39 +777,48 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED (
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ),
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($7::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND n.id = given.id OFFSET 0) n) t
     WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND ((t.notify_all AND ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted' OR t.document_id IN (SELECT document_id FROM visible))) OR (SELECT true FROM recipients r WHERE r.organization = t.organization AND r.user_id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND ((t.notify_all AND (((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = t.organization AND m.user_id = $4 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = t.organization AND m.user_id = $4 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = t.organization AND a.document_id = t.document_id) IS TRUE)) OR t.document_id IN (SELECT document_id FROM visible))) OR (SELECT true FROM recipients r WHERE r.organization = t.organization AND r.user_id = $4
       AND r.document_id = t.document_id AND r."timestamp" = t."timestamp" AND r.notification_id = t.id) IS TRUE)
       AND (t."timestamp", t.id) < ($5, $6)
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page ASC user ids
@@ -692,38 +830,47 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED (
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ),
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($5::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND n.id = given.id OFFSET 0) n) t
     WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND ((t.notify_all AND ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted' OR t.document_id IN (SELECT document_id FROM visible))) OR (SELECT true FROM recipients r WHERE r.organization = t.organization AND r.user_id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND ((t.notify_all AND (((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = t.organization AND m.user_id = $4 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = t.organization AND m.user_id = $4 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = t.organization AND a.document_id = t.document_id) IS TRUE)) OR t.document_id IN (SELECT document_id FROM visible))) OR (SELECT true FROM recipients r WHERE r.organization = t.organization AND r.user_id = $4
       AND r.document_id = t.document_id AND r."timestamp" = t."timestamp" AND r.notification_id = t.id) IS TRUE)
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page ASC user ids after
@@ -735,39 +882,48 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED (
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ),
+    page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($7::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND n.id = given.id OFFSET 0) n) t
     WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND ((t.notify_all AND ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted' OR t.document_id IN (SELECT document_id FROM visible))) OR (SELECT true FROM recipients r WHERE r.organization = t.organization AND r.user_id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND ((t.notify_all AND (((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = t.organization AND m.user_id = $4 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = t.organization AND m.user_id = $4 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = t.organization AND a.document_id = t.document_id) IS TRUE)) OR t.document_id IN (SELECT document_id FROM visible))) OR (SELECT true FROM recipients r WHERE r.organization = t.organization AND r.user_id = $4
       AND r.document_id = t.document_id AND r."timestamp" = t."timestamp" AND r.notification_id = t.id) IS TRUE)
       AND (t."timestamp", t.id) > ($5, $6)
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page DESC document user
@@ -779,49 +935,63 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND m.id = $4
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED ((
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ),
+    page AS MATERIALIZED (SELECT * FROM (
+        (
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $5
       AND t.document_id = $4
     ORDER BY t."timestamp" DESC, t.notification_id DESC LIMIT $1)
-      UNION (
+        UNION (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND (SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = $4), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.id = $4 AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = $4) IS TRUE))
       AND t.document_id = $4
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-      UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
+        UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.document_id = $4
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k ORDER BY 1 DESC, 2 DESC LIMIT $1)
-      ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
+      ) every ORDER BY 1 DESC, 2 DESC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page DESC document user after
@@ -833,52 +1003,66 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND m.id = $4
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED ((
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ),
+    page AS MATERIALIZED (SELECT * FROM (
+        (
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $5
       AND t.document_id = $4
       AND (t."timestamp", t.notification_id) < ($6, $7)
     ORDER BY t."timestamp" DESC, t.notification_id DESC LIMIT $1)
-      UNION (
+        UNION (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND (SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = $4), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.id = $4 AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = $4) IS TRUE))
       AND t.document_id = $4
       AND (t."timestamp", t.id) < ($6, $7)
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-      UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
+        UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.document_id = $4
       AND (t."timestamp", t.id) < ($6, $7)
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k ORDER BY 1 DESC, 2 DESC LIMIT $1)
-      ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
+      ) every ORDER BY 1 DESC, 2 DESC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page ASC document user
@@ -890,49 +1074,63 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND m.id = $4
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED ((
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ),
+    page AS MATERIALIZED (SELECT * FROM (
+        (
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $5
       AND t.document_id = $4
     ORDER BY t."timestamp" ASC, t.notification_id ASC LIMIT $1)
-      UNION (
+        UNION (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND (SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = $4), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.id = $4 AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = $4) IS TRUE))
       AND t.document_id = $4
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-      UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
+        UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.document_id = $4
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k ORDER BY 1 ASC, 2 ASC LIMIT $1)
-      ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
+      ) every ORDER BY 1 ASC, 2 ASC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page ASC document user after
@@ -944,52 +1142,66 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND m.id = $4
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED ((
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ),
+    page AS MATERIALIZED (SELECT * FROM (
+        (
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $5
       AND t.document_id = $4
       AND (t."timestamp", t.notification_id) > ($6, $7)
     ORDER BY t."timestamp" ASC, t.notification_id ASC LIMIT $1)
-      UNION (
+        UNION (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND (SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = $4), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.id = $4 AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = $4) IS TRUE))
       AND t.document_id = $4
       AND (t."timestamp", t.id) > ($6, $7)
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-      UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
+        UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.document_id = $4
       AND (t."timestamp", t.id) > ($6, $7)
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k ORDER BY 1 ASC, 2 ASC LIMIT $1)
-      ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
+      ) every ORDER BY 1 ASC, 2 ASC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page DESC location user
@@ -1001,49 +1213,75 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED ((
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ), to_organization AS MATERIALIZED (
+      SELECT t."timestamp", t.id, t.number, t.number < 5000 OR ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id) IS TRUE)) AS is_shown, t.number = 5000 AS is_end
+      FROM (SELECT *, row_number() OVER () AS number FROM (
+    SELECT t."timestamp", t.id AS id , t.document_id FROM notifications t
+    WHERE t.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND ((SELECT member FROM of_organization) OR (SELECT are_many FROM how_many))
+      AND t.location_id = $4
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT 5000) t) t
+      WHERE t.number = 5000 OR ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id) IS TRUE)) LIMIT $1
+    ),
+    page AS MATERIALIZED (SELECT * FROM (
+        (
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $5
       AND t.location_id = $4
     ORDER BY t."timestamp" DESC, t.notification_id DESC LIMIT $1)
-      UNION (
-    SELECT t."timestamp", t.id AS id FROM notifications t
-    WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND (SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
-      AND t.location_id = $4
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-      UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
+        UNION (SELECT "timestamp", id FROM to_organization WHERE is_shown)
+        UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.location_id = $4
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k ORDER BY 1 DESC, 2 DESC LIMIT $1)
-      ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
+      ) every WHERE (("timestamp", id) >= (SELECT "timestamp", id FROM to_organization WHERE is_end)) IS NOT FALSE ORDER BY 1 DESC, 2 DESC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, (SELECT json_build_object('timestamp', "timestamp", 'notificationId', id) FROM to_organization WHERE is_end) AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page DESC location user after
@@ -1055,52 +1293,78 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED ((
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ), to_organization AS MATERIALIZED (
+      SELECT t."timestamp", t.id, t.number, t.number < 5000 OR ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id) IS TRUE)) AS is_shown, t.number = 5000 AS is_end
+      FROM (SELECT *, row_number() OVER () AS number FROM (
+    SELECT t."timestamp", t.id AS id , t.document_id FROM notifications t
+    WHERE t.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND ((SELECT member FROM of_organization) OR (SELECT are_many FROM how_many))
+      AND t.location_id = $4
+      AND (t."timestamp", t.id) < ($6, $7)
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT 5000) t) t
+      WHERE t.number = 5000 OR ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id) IS TRUE)) LIMIT $1
+    ),
+    page AS MATERIALIZED (SELECT * FROM (
+        (
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $5
       AND t.location_id = $4
       AND (t."timestamp", t.notification_id) < ($6, $7)
     ORDER BY t."timestamp" DESC, t.notification_id DESC LIMIT $1)
-      UNION (
-    SELECT t."timestamp", t.id AS id FROM notifications t
-    WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND (SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
-      AND t.location_id = $4
-      AND (t."timestamp", t.id) < ($6, $7)
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-      UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
+        UNION (SELECT "timestamp", id FROM to_organization WHERE is_shown)
+        UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.location_id = $4
       AND (t."timestamp", t.id) < ($6, $7)
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k ORDER BY 1 DESC, 2 DESC LIMIT $1)
-      ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
+      ) every WHERE (("timestamp", id) >= (SELECT "timestamp", id FROM to_organization WHERE is_end)) IS NOT FALSE ORDER BY 1 DESC, 2 DESC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, (SELECT json_build_object('timestamp', "timestamp", 'notificationId', id) FROM to_organization WHERE is_end) AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page ASC location user
@@ -1112,49 +1376,75 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED ((
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ), to_organization AS MATERIALIZED (
+      SELECT t."timestamp", t.id, t.number, t.number < 5000 OR ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id) IS TRUE)) AS is_shown, t.number = 5000 AS is_end
+      FROM (SELECT *, row_number() OVER () AS number FROM (
+    SELECT t."timestamp", t.id AS id , t.document_id FROM notifications t
+    WHERE t.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND ((SELECT member FROM of_organization) OR (SELECT are_many FROM how_many))
+      AND t.location_id = $4
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT 5000) t) t
+      WHERE t.number = 5000 OR ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id) IS TRUE)) LIMIT $1
+    ),
+    page AS MATERIALIZED (SELECT * FROM (
+        (
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $5
       AND t.location_id = $4
     ORDER BY t."timestamp" ASC, t.notification_id ASC LIMIT $1)
-      UNION (
-    SELECT t."timestamp", t.id AS id FROM notifications t
-    WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND (SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
-      AND t.location_id = $4
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-      UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
+        UNION (SELECT "timestamp", id FROM to_organization WHERE is_shown)
+        UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.location_id = $4
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k ORDER BY 1 ASC, 2 ASC LIMIT $1)
-      ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
+      ) every WHERE (("timestamp", id) <= (SELECT "timestamp", id FROM to_organization WHERE is_end)) IS NOT FALSE ORDER BY 1 ASC, 2 ASC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, (SELECT json_build_object('timestamp', "timestamp", 'notificationId', id) FROM to_organization WHERE is_end) AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page ASC location user after
@@ -1166,52 +1456,78 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED ((
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ), to_organization AS MATERIALIZED (
+      SELECT t."timestamp", t.id, t.number, t.number < 5000 OR ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id) IS TRUE)) AS is_shown, t.number = 5000 AS is_end
+      FROM (SELECT *, row_number() OVER () AS number FROM (
+    SELECT t."timestamp", t.id AS id , t.document_id FROM notifications t
+    WHERE t.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND ((SELECT member FROM of_organization) OR (SELECT are_many FROM how_many))
+      AND t.location_id = $4
+      AND (t."timestamp", t.id) > ($6, $7)
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT 5000) t) t
+      WHERE t.number = 5000 OR ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.id = t.document_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = t.document_id) IS TRUE)) LIMIT $1
+    ),
+    page AS MATERIALIZED (SELECT * FROM (
+        (
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $5
       AND t.location_id = $4
       AND (t."timestamp", t.notification_id) > ($6, $7)
     ORDER BY t."timestamp" ASC, t.notification_id ASC LIMIT $1)
-      UNION (
-    SELECT t."timestamp", t.id AS id FROM notifications t
-    WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND (SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
-      AND t.location_id = $4
-      AND (t."timestamp", t.id) > ($6, $7)
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-      UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
+        UNION (SELECT "timestamp", id FROM to_organization WHERE is_shown)
+        UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.location_id = $4
       AND (t."timestamp", t.id) > ($6, $7)
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k ORDER BY 1 ASC, 2 ASC LIMIT $1)
-      ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
+      ) every WHERE (("timestamp", id) <= (SELECT "timestamp", id FROM to_organization WHERE is_end)) IS NOT FALSE ORDER BY 1 ASC, 2 ASC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, (SELECT json_build_object('timestamp', "timestamp", 'notificationId', id) FROM to_organization WHERE is_end) AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page DESC document location user
@@ -1223,52 +1539,66 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND m.id = $4
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED ((
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ),
+    page AS MATERIALIZED (SELECT * FROM (
+        (
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $6
       AND t.document_id = $4
       AND t.location_id = $5
     ORDER BY t."timestamp" DESC, t.notification_id DESC LIMIT $1)
-      UNION (
+        UNION (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND (SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = $4), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'document' AND m.id = $4 AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = $4) IS TRUE))
       AND t.document_id = $4
       AND t.location_id = $5
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-      UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
+        UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.document_id = $4
       AND t.location_id = $5
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k ORDER BY 1 DESC, 2 DESC LIMIT $1)
-      ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
+      ) every ORDER BY 1 DESC, 2 DESC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page DESC document location user after
@@ -1280,21 +1610,28 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND m.id = $4
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED ((
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ),
+    page AS MATERIALIZED (SELECT * FROM (
+        (
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $6
@@ -1302,16 +1639,23 @@
       AND t.location_id = $5
       AND (t."timestamp", t.notification_id) < ($7, $8)
     ORDER BY t."timestamp" DESC, t.notification_id DESC LIMIT $1)
-      UNION (
+        UNION (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND (SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = $4), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'document' AND m.id = $4 AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = $4) IS TRUE))
       AND t.document_id = $4
       AND t.location_id = $5
       AND (t."timestamp", t.id) < ($7, $8)
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-      UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
+        UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
@@ -1319,16 +1663,16 @@
       AND t.location_id = $5
       AND (t."timestamp", t.id) < ($7, $8)
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k ORDER BY 1 DESC, 2 DESC LIMIT $1)
-      ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
+      ) every ORDER BY 1 DESC, 2 DESC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page ASC document location user
@@ -1340,52 +1684,66 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND m.id = $4
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED ((
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ),
+    page AS MATERIALIZED (SELECT * FROM (
+        (
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $6
       AND t.document_id = $4
       AND t.location_id = $5
     ORDER BY t."timestamp" ASC, t.notification_id ASC LIMIT $1)
-      UNION (
+        UNION (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND (SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = $4), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'document' AND m.id = $4 AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = $4) IS TRUE))
       AND t.document_id = $4
       AND t.location_id = $5
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-      UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
+        UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.document_id = $4
       AND t.location_id = $5
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k ORDER BY 1 ASC, 2 ASC LIMIT $1)
-      ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
+      ) every ORDER BY 1 ASC, 2 ASC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page ASC document location user after
@@ -1397,21 +1755,28 @@
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND m.id = $4
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT (SELECT member FROM of_organization)
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
-      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED ((
+    LIMIT 5001
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > 5000 AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT (SELECT are_many FROM how_many)
+  ),
+    page AS MATERIALIZED (SELECT * FROM (
+        (
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $6
@@ -1419,16 +1784,23 @@
       AND t.location_id = $5
       AND (t."timestamp", t.notification_id) > ($7, $8)
     ORDER BY t."timestamp" ASC, t.notification_id ASC LIMIT $1)
-      UNION (
+        UNION (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND (SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND ((SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = $4), '') <> 'restricted' OR (SELECT are_many FROM how_many) AND ((SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'document' AND m.id = $4 AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND (SELECT true FROM members m
+      WHERE m.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND m.id = a.folder_id AND m.added > m.removed AND m.added > (SELECT version FROM departed)) IS TRUE
+      FROM document_access a WHERE a.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND a.document_id = $4) IS TRUE))
       AND t.document_id = $4
       AND t.location_id = $5
       AND (t."timestamp", t.id) > ($7, $8)
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-      UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
+        UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
@@ -1436,14 +1808,14 @@
       AND t.location_id = $5
       AND (t."timestamp", t.id) > ($7, $8)
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k ORDER BY 1 ASC, 2 ASC LIMIT $1)
-      ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
+      ) every ORDER BY 1 ASC, 2 ASC LIMIT $1), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < 4194304
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, NULL::json AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;

@@ -140,11 +140,12 @@ export class GetNotificationsResult {
     type: 'array',
     items: { $ref: '#/components/schemas/NotificationItem' },
     maxItems: LIMITS.listLength,
-    description: 'The notifications of this page.',
+    description:
+      'The notifications of this page. It may be empty and have a `pageToken`, when the user may not see very many of those to all.',
   })
   data: NotificationItem[];
 
-  @Described({ type: 'string', description: 'Present when there are more notifications.' }, { optional: true })
+  @Described({ type: 'string', description: 'Present when there may be more notifications.' }, { optional: true })
   pageToken?: string;
 }
 
@@ -180,7 +181,7 @@ export const GetNotifications = query('notifications.get.v1', GetNotificationsRe
       'Reads notifications, newest first, by one of nine combinations of `documentId`, `locationId`, `userId`, `notificationIds`.',
     goodToKnow:
       'A page has up to 1000 notifications or 4 MiB. Repeat the call with `pageToken` while the answer has one. `order: "asc"` reverses the order.',
-    description: `Reads notifications in pages, newest first. While \`result.pageToken\` is present there are more.
+    description: `Reads notifications in pages, newest first. While \`result.pageToken\` is present there may be more, also after an empty page.
 
 These combinations of filters are supported, each with \`organizationId\`. Combined filters must all match:
 

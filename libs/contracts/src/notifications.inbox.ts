@@ -58,7 +58,8 @@ export class InboxResult {
     type: 'array',
     items: { $ref: '#/components/schemas/InboxItem' },
     maxItems: LIMITS.listLength,
-    description: 'The notifications of this page, newest first. With `unread` a page may be empty and have a `pageToken`.',
+    description:
+      'The notifications of this page, newest first. It may be empty and have a `pageToken`: with `unread`, or when the user may not see very many of those to all.',
   })
   data: InboxItem[];
 
@@ -68,7 +69,7 @@ export class InboxResult {
   @Int64('Time of the answer, in epoch milliseconds: `readUpTo` for notifications/update.')
   asOf: number;
 
-  @Described({ type: 'string', description: 'Present when there are more notifications.' }, { optional: true })
+  @Described({ type: 'string', description: 'Present when there may be more notifications.' }, { optional: true })
   pageToken?: string;
 }
 

@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import { soFar } from '@app/runtime/so-far';
 import { SCHEMAS, TENANT_TABLES, type Schema, type TenantTable } from './tables';
 import { TenantObstacle, migrationsOf, requireQuiet } from './tenant-database';
 
@@ -31,11 +32,12 @@ export async function copyTenant(
     await requireRoom(from, to, apiKey);
     await raiseVersions(from, to);
     const rows: Rows = {};
+    const say = soFar(progress);
     for (const schema of SCHEMAS)
       for (const table of TENANT_TABLES[schema]) {
         if (table.stays) continue;
         const name = `${schema}.${table.name}`;
-        rows[name] = await copyTable(from, to, apiKey, schema, table);
+        rows[name] = await copyTable(from, to, apiKey, schema, table, (copied) => say(name, copied));
         progress(`${name}: ${rows[name]}`);
       }
     await to.query('COMMIT');
@@ -71,7 +73,14 @@ async function raiseVersions(from: ClientBase, to: ClientBase): Promise<void> {
   );
 }
 
-async function copyTable(from: ClientBase, to: ClientBase, apiKey: string, schema: Schema, table: TenantTable): Promise<number> {
+async function copyTable(
+  from: ClientBase,
+  to: ClientBase,
+  apiKey: string,
+  schema: Schema,
+  table: TenantTable,
+  say: (copied: number) => void,
+): Promise<number> {
   const name = `${schema}.${table.name}`;
   const columns = await columnsOf(from, name);
   const organization = table.by === 'organization' ? 'o.organization_id' : 'NULL';
@@ -98,6 +107,7 @@ async function copyTable(from: ClientBase, to: ClientBase, apiKey: string, schem
     if (rowCount !== rows.length)
       throw new TenantObstacle(`Nothing was copied: the target took ${rowCount} of ${rows.length} rows of ${name}.`);
     copied += rows.length;
+    say(copied);
   }
   await from.query('CLOSE copied');
   return copied;

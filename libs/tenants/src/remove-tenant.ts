@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
+import { soFar } from '@app/runtime/so-far';
 import type { Rows } from './copy-tenant';
 import { SCHEMAS, TENANT_TABLES, type Schema, type TenantTable } from './tables';
 import { requireQuiet } from './tenant-database';
@@ -46,10 +47,11 @@ async function emptyTables(client: ClientBase, apiKey: string, progress: (line: 
     [apiKey],
   );
   const rows: Rows = {};
+  const say = soFar(progress);
   for (const schema of [...SCHEMAS].reverse())
     for (const table of [...TENANT_TABLES[schema]].reverse()) {
       const name = `${schema}.${table.name}`;
-      rows[name] = await emptyTable(client, apiKey, schema, table);
+      rows[name] = await emptyTable(client, apiKey, schema, table, (deleted) => say(name, deleted));
       progress(`${name}: ${rows[name]}`);
     }
   await emptyLate(
@@ -83,7 +85,13 @@ export async function earlierTransactions(client: ClientBase, mostMs = LATE_MS):
     if ((await client.query(earlier, [rows[0]?.now])).rowCount === 0) break;
 }
 
-async function emptyTable(client: ClientBase, apiKey: string, schema: Schema, table: TenantTable): Promise<number> {
+async function emptyTable(
+  client: ClientBase,
+  apiKey: string,
+  schema: Schema,
+  table: TenantTable,
+  say: (deleted: number) => void,
+): Promise<number> {
   const name = `${schema}.${table.name}`;
   const mine =
     table.by === 'organization'
@@ -96,6 +104,7 @@ async function emptyTable(client: ClientBase, apiKey: string, schema: Schema, ta
       [apiKey],
     );
     deleted += rowCount ?? 0;
+    say(deleted);
     if ((rowCount ?? 0) < ROWS_AT_ONCE) return deleted;
   }
 }

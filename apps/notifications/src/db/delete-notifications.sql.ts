@@ -35,6 +35,7 @@ const RUN = `
  *
  * The row stays, without its content, and keeps the id taken: after a DELETE an insert that waits for the row would store the notification again.
  * The subquery with OFFSET 0 looks rows up one by one, and ctids replace joins, as in the statement of the retention.
+ * Readings are found by their time alone: with the id PostgreSQL 18 would search the primary key for each user of the organization.
  *
  * @param matching condition on a notification `n` whose row is locked. No index may fit it: a planner that expects few rows of a location would read
  *   all of them to find those with the ids
@@ -60,9 +61,8 @@ const deleteCandidates = (matching: string, trace: number) => `
   ), readings_deleted AS (
     DELETE FROM readings WHERE ctid = ANY (ARRAY(
       SELECT r.ctid FROM (SELECT DISTINCT organization, "timestamp" FROM locked) l CROSS JOIN LATERAL (
-        SELECT ctid FROM readings r WHERE r.organization = l.organization AND r."timestamp" = l."timestamp"
-          AND r.notification_id = ANY (ARRAY(SELECT id FROM locked)) OFFSET 0
-      ) r LIMIT ${MOST_READINGS}))
+        SELECT ctid, notification_id FROM readings r WHERE r.organization = l.organization AND r."timestamp" = l."timestamp" OFFSET 0
+      ) r WHERE r.notification_id = ANY (ARRAY(SELECT id FROM locked)) LIMIT ${MOST_READINGS}))
   ), deleted AS (
     UPDATE notifications n SET document_id = '${DELETED.documentId}', location_id = NULL, notify_all = false,
       size = ${DELETED.content.length}, content = '${DELETED.content}', "timestamp" = clock.ms

@@ -83,11 +83,16 @@ export class DistrustRepository {
     await this.dataSource.query('DELETE FROM version_times');
   }
 
-  /** @param size rows in a page, each of which is one statement */
-  async walk({ start, text }: Walk, size: number): Promise<void> {
+  /**
+   * @param size rows in a page, each of which is one statement
+   * @param walked called after each page with their number until then, at most
+   */
+  async walk({ start, text }: Walk, size: number, walked?: (rows: number) => void): Promise<void> {
+    let rows = 0;
     for (let after: CopyPosition | undefined = start; after;) {
       const [last]: Record<string, string>[] = await this.dataSource.query(text, [size, ...after]);
       after = last && Object.values(last);
+      walked?.((rows += size));
     }
   }
 }

@@ -19,7 +19,10 @@ const RUNS = Number(process.env.INBOX_RUNS ?? 100);
 const USERS = ['u1', 'u2'];
 const LOCATIONS = [undefined, 'l1', 'l2'];
 const IDS = Array.from({ length: 10 }, (_, n) => `n${n}`);
-const FEW: Budgets = { count: 5, named: 5, toAll: 5, inDocument: 4, inDocuments: 5, marked: 5, pageAtFirst: 2, page: 5 };
+const FEW: Budgets = {
+  ...{ count: 5, named: 5, toAll: 5, inDocument: 4, inDocuments: 5, marked: 5 },
+  ...{ pageAtFirst: 2, page: 5, lookAt: 2 },
+};
 
 /** Timestamps lie around the moment up to which everything is settled, which an open transaction holds: some are too young for the mark. */
 const AROUND_MS = 20;
@@ -163,7 +166,7 @@ async function execute(program: readonly Step[], organizationId: string, model: 
       const readUpTo = settled + one.at;
       model.upTo(one.user, readUpTo);
       for (let done = -1; done < readUpTo;)
-        done = (await readings.updateUpTo({ ...tenant, userId: one.user, readUpTo }, 1))?.readUpTo ?? Infinity;
+        done = (await readings.updateUpTo({ ...tenant, userId: one.user, readUpTo }, 1, 2))?.readUpTo ?? Infinity;
     }
   }
 }

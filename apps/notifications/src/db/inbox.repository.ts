@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryPrepared } from '@app/postgres/connections/query-prepared';
 import { BUDGETS, inboxQuery, type Budgets, type InboxFilter } from './inbox.sql';
-import type { PageWindow, StoredNotification } from './pages.repository';
+import { positionOf, type PageWindow, type StoredNotification } from './pages.repository';
 
 export interface InboxNotification extends StoredNotification {
   read: boolean;
@@ -79,6 +79,3 @@ export class InboxRepository {
 const isCut = ([{ found = 0, looked_to: lookedTo }]: Row[], size: number) => found < size && Boolean(lookedTo);
 
 const lookedAt = ([{ looked_at: forCount, looked_at_for_page: forPage = 0 }]: Row[]) => forCount + forPage;
-
-/** The position after a notification. */
-export const positionOf = ({ id, timestamp }: StoredNotification) => ({ timestamp, notificationId: id });

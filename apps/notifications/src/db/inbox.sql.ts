@@ -1,7 +1,19 @@
 import type { PreparedStatement } from '@app/postgres/connections/query-prepared';
 import { PAGE_BYTES, type PageWindow } from './pages.repository';
 import { isRead, MARK, ORGANIZATION, USER, WHO } from './read-state.sql';
-import { isNamed, isOpen, isShown, MEMBER, ofEachDocument, visibleTo } from './visibility.sql';
+import {
+  isNamed,
+  isOpen,
+  isOpenToMember,
+  isShown,
+  MEMBER,
+  MOST_LOOKED_AT,
+  ofEachDocument,
+  ofOrganization,
+  ONE_BY_ONE,
+  positionIn,
+  visibleTo,
+} from './visibility.sql';
 
 export interface InboxFilter {
   apiKey: string;
@@ -29,6 +41,8 @@ export interface Budgets {
   /** Looked through for a page of unread notifications, at first and, when these are not enough, at most. */
   pageAtFirst: number;
   page: number;
+  /** Looked at for a page: documents of the user, and notifications to all, unless it is one of unread notifications. */
+  lookAt: number;
 }
 
 export const BUDGETS: Budgets = {
@@ -40,6 +54,7 @@ export const BUDGETS: Budgets = {
   marked: 1000,
   pageAtFirst: 200,
   page: 2000,
+  lookAt: MOST_LOOKED_AT,
 };
 
 const NEWEST_FIRST = 'ORDER BY "timestamp" DESC, id DESC';
@@ -52,7 +67,7 @@ interface Range {
 }
 
 const OF_USER: Range = { table: 'recipients', id: 'notification_id', conditions: 'AND t.user_id = $3::text' };
-const TO_ALL: Range = { table: 'notifications', id: 'id', conditions: `AND t.notify_all AND ${MEMBER}` };
+const TO_ALL: Range = { table: 'notifications', id: 'id', conditions: `AND t.notify_all AND ${ONE_BY_ONE}` };
 const IN_DOCUMENT: Range = { ...TO_ALL, conditions: 'AND t.notify_all AND t.document_id = v.document_id' };
 // Only where it is used: the index of a user's notifications does not have it.
 const ITS_DOCUMENT = ', t.document_id';
@@ -65,9 +80,8 @@ const ABOVE_MARK = `AND t."timestamp" > ${MARK}`;
 /** The same. With both a position and {@link ABOVE_MARK} the planner expects few notifications of so short a time, and reads them by their age. */
 const ABOVE_MARK_BELOW_POSITION = `AND t."timestamp" > ANY (ARRAY[${MARK}])`;
 
-/** The last notification that was looked at, when there are more. */
-const LOOKED_TO = `(SELECT json_build_object('timestamp', "timestamp", 'notificationId', id) FROM last_looked
-  WHERE (SELECT count(*) FROM last_looked) = 2 ${NEWEST_FIRST} LIMIT 1)`;
+/** The last notification that was looked at for a page of unread ones, when there are more. */
+const LAST_LOOKED = positionIn(`FROM last_looked WHERE (SELECT count(*) FROM last_looked) = 2 ${NEWEST_FIRST} LIMIT 1`);
 
 /**
  * A page and the count of unread notifications in one statement, so that they never disagree. The page has the ranges of notifications/get, the
@@ -108,7 +122,7 @@ export function inboxQuery(
     ), to_all AS MATERIALIZED (${range(TO_ALL, budgets.toAll + 1, ABOVE_MARK, ITS_DOCUMENT)}
     ), in_documents AS MATERIALIZED (
       SELECT k.*, k.number > ${budgets.inDocument} AS cut FROM (
-        SELECT * FROM visible v WHERE NOT (${MEMBER} AND ${isOpen('v', ORGANIZATION)})
+        SELECT * FROM visible v WHERE NOT (${MEMBER} AND ${isOpen('v.document_id', ORGANIZATION)})
       ) v CROSS JOIN LATERAL (
         SELECT *, row_number() OVER () AS number FROM (${range(IN_DOCUMENT, budgets.inDocument + 1, ABOVE_MARK, ITS_DOCUMENT)}) t
       ) k LIMIT ${budgets.inDocuments + 1}
@@ -116,7 +130,7 @@ export function inboxQuery(
     ), unread AS MATERIALIZED (
       SELECT part FROM (
         SELECT 1 AS part FROM named t WHERE NOT ${isRead('t')}
-        UNION ALL SELECT 2 FROM to_all t WHERE ${isOpen('t', ORGANIZATION)} AND NOT ${isRead('t')} AND NOT ${isNamed('t', ORGANIZATION, USER)}
+        UNION ALL SELECT 2 FROM to_all t WHERE ${isOpenToMember(document ?? 't.document_id', ORGANIZATION, USER)} AND NOT ${isRead('t')} AND NOT ${isNamed('t', ORGANIZATION, USER)}
         UNION ALL SELECT 3 FROM in_documents t WHERE NOT ${isRead('t')} AND NOT ${isNamed('t', ORGANIZATION, USER)}
         UNION ALL SELECT 4 FROM marked t ${found('t')} WHERE n."timestamp" = t."timestamp" AND ${isShown('n', ORGANIZATION, USER)} ${filtered('n')}
       ) every LIMIT ${budgets.count + 1}
@@ -128,11 +142,11 @@ export function inboxQuery(
           OR (SELECT count(*) FROM to_all) > ${budgets.toAll} OR (SELECT count(*) FROM marked) > ${budgets.marked}
           OR (SELECT count(*) FROM in_documents) > ${budgets.inDocuments} OR EXISTS (SELECT FROM in_documents WHERE cut) END AS more,
         -- A count that ends early has read the parts before its last one. Counting the rows of the others would read them.
-        ((SELECT count(*) FROM unread WHERE unread.part = reached.part) + CASE WHEN part > 2 THEN (SELECT count(*) FROM visible) ELSE 0 END
+        ((SELECT count(*) FROM unread WHERE unread.part = reached.part) + CASE WHEN part > 2 THEN (SELECT count(*) FROM open_to_user WHERE matters) ELSE 0 END
           + ${PARTS.map((of, number) => `CASE WHEN part > ${number + 1} THEN (SELECT count(*) FROM ${of}) ELSE 0 END`).join(' + ')})::int AS looked_at
       FROM reached
     )`;
-  const beginning = `WITH ${WHO}, ${visibleTo('$3', ORGANIZATION, document)}, ${count}`;
+  const beginning = `WITH ${WHO}, ${visibleTo('$3', ORGANIZATION, document, budgets.lookAt)}, ${count}`;
   const answer = `counted.count, counted.more, counted.looked_at, (extract(epoch FROM statement_timestamp()) * 1000)::bigint AS as_of`;
   const shape = Object.entries({ document, location, unread, after: window.after }).flatMap(([key, value]) =>
     value ? [key] : [],
@@ -151,11 +165,15 @@ export function inboxQuery(
   const inDocuments = ofEachDocument(`(${most} + 1)`, 'DESC', unread ? `${MARK} + 1` : '-1', isFiltered, (some, part) =>
     range(IN_DOCUMENT, some, part ?? wanted(IN_DOCUMENT)),
   );
+  const toAll = (conditions: string, some: string, more?: string) => range(TO_ALL, some, `${conditions} ${wanted(TO_ALL)}`, more);
+  // Rows of a page of unread ones are filtered afterwards, so that each range is bounded by what it reads.
+  const inOrganization = unread
+    ? { ctes: '', rows: toAll('', `${most} + 1`), upTo: '', lookedTo: LAST_LOOKED, looked: '0' }
+    : ofOrganization(`(SELECT ${most} + 1)`, 'DESC', [ORGANIZATION, USER], document, budgets.lookAt, toAll);
   const keys = (arm: string) => `SELECT "timestamp", id FROM (${arm}) t`;
   const arms = [
     keys(range(OF_USER, `${most} + 1`, wanted(OF_USER))),
-    // Rows of a page of unread ones are filtered afterwards, so that each range is bounded by what it reads.
-    keys(range(TO_ALL, `${most} + 1`, `${unread ? '' : `AND ${isOpen('t', ORGANIZATION)}`} ${wanted(TO_ALL)}`)),
+    keys(inOrganization.rows),
     `(${inDocuments.rows})`,
     ...(unread ? [keys(marked(`${most} + 1`, position ? `AND (r."timestamp", r.notification_id) < ${position}` : ''))] : []),
   ];
@@ -163,8 +181,8 @@ export function inboxQuery(
     ? `WHERE n."timestamp" = t."timestamp" AND ${isShown('n', ORGANIZATION, USER)} AND NOT ${isRead('t')} ${filtered('n')}`
     : '';
   const text = `
-    ${beginning}, ${inDocuments.ctes} looked AS MATERIALIZED (
-      ${arms.join(' UNION ')} ${NEWEST_FIRST} LIMIT ${most} + 1
+    ${beginning}, ${inOrganization.ctes} ${inDocuments.ctes} looked AS MATERIALIZED (
+      SELECT * FROM (${arms.join(' UNION ')}) every ${inOrganization.upTo} ${NEWEST_FIRST} LIMIT ${most} + 1
     ), chosen AS MATERIALIZED (
       SELECT n.*, ${isRead('n')} AS read
       FROM (SELECT * FROM looked ${NEWEST_FIRST} LIMIT ${unread ? most : `${most} + 1`}) t ${found('t')} ${shown}
@@ -175,8 +193,8 @@ export function inboxQuery(
       SELECT *, sum(size) OVER (${NEWEST_FIRST}) - size AS bytes_before FROM chosen
     )
     SELECT ${answer}, (SELECT count(*)::int FROM chosen) AS found,
-      ((SELECT count(*) FROM visible) + (SELECT count(*) FROM looked))::int AS looked_at_for_page,
-      ${unread ? LOOKED_TO : 'NULL::json'} AS looked_to,
+      ((SELECT count(*) FROM open_to_user WHERE matters) + (SELECT count(*) FROM looked) + ${inOrganization.looked})::int AS looked_at_for_page,
+      ${inOrganization.lookedTo} AS looked_to,
       page.id, page."timestamp", page.document_id, page.location_id, page.content::text, page.read
     FROM counted LEFT JOIN page ON page.bytes_before < ${PAGE_BYTES}
     ORDER BY page."timestamp" DESC, page.id DESC`;

@@ -1,7 +1,8 @@
 import type { QueryRunner } from 'typeorm';
 import { planOf, touchedBy } from '@app/testing/database/plan';
-import { inboxQuery } from './inbox.sql';
+import { BUDGETS, inboxQuery } from './inbox.sql';
 import { pageQuery, type PageFilter } from './pages.repository';
+import { MOST_LOOKED_AT } from './visibility.sql';
 import { DISTRIBUTIONS, MANY, store } from '../../test/distributions';
 import { COMBINATIONS, connectForPlans } from '../../test/notifications';
 
@@ -13,10 +14,10 @@ const INDEXES: Record<string, string[]> = {
   'documentId + ids': ['notifications_pkey'],
   'documentId + locationId': ['notifications_by_location'],
   'documentId + locationId + ids': ['notifications_pkey'],
-  userId: [BY_DOCUMENT, 'recipients_pkey', 'notifications_to_all', BY_DOCUMENT],
+  userId: ['notifications_to_all', BY_DOCUMENT, 'recipients_pkey', BY_DOCUMENT],
   'userId + ids': ['notifications_pkey', 'recipients_pkey or recipients_by_document'],
   'documentId + userId': ['recipients_by_document', BY_DOCUMENT, BY_DOCUMENT],
-  'locationId + userId': ['recipients_by_location', 'notifications_to_all_by_location', `${BY_DOCUMENT}_location`],
+  'locationId + userId': ['notifications_to_all_by_location', 'recipients_by_location', `${BY_DOCUMENT}_location`],
   'documentId + locationId + userId': ['recipients_by_document_location', `${BY_DOCUMENT}_location`, `${BY_DOCUMENT}_location`],
 };
 const PAGES = COMBINATIONS.flatMap((combination) => [
@@ -109,6 +110,52 @@ describe('pages of a user of many documents', () => {
     }
     // Those of each document would be 10,200, or 40,200 for unread ones.
     expect(read.filter((rows) => rows > 1000)).toEqual([]);
+  });
+});
+
+describe('pages beside notifications to all in restricted documents, and of a guest of many documents', () => {
+  const member = { apiKey: 'tenant', organizationId: 'org', userId: 'busy' };
+  const newest = { newestFirst: true, size: 50 };
+  const guest = { ...member, userId: 'guest' };
+  const ofSecret = { ...member, documentId: 'secret' };
+  // Name, statement, and the most notifications, and answers about documents, that one of its scans may read.
+  const statements = [
+    ['page', pageQuery(member, newest), MOST_LOOKED_AT + 1],
+    ['oldest first', pageQuery(member, { ...newest, newestFirst: false }), MOST_LOOKED_AT + 1],
+    ['inbox', inboxQuery(member, newest), MOST_LOOKED_AT + 1],
+    ['page of the guest', pageQuery(guest, newest), MOST_LOOKED_AT + 1],
+    ['inbox of the guest', inboxQuery(guest, newest), MOST_LOOKED_AT + 1],
+    ['unread ones of the guest', inboxQuery({ ...guest, unread: true }, newest), MOST_LOOKED_AT + 1],
+    ['page of the document', pageQuery(ofSecret, newest), 51],
+    // The count looks at more.
+    ['inbox of the document', inboxQuery(ofSecret, newest), BUDGETS.toAll + 1],
+  ] as const;
+
+  async function fill(): Promise<void> {
+    const id = await store(runner, DISTRIBUTIONS[1]);
+    await runner.query(`UPDATE notifications SET notify_all = true, document_id = 'secret' WHERE organization = $1`, [id]);
+    await runner.query(`INSERT INTO document_access VALUES ($1, 'secret', NULL, 'restricted', 1)`, [id]);
+    await runner.query(
+      `INSERT INTO document_access SELECT $1, 'public' || n, NULL, 'public', 1 FROM generate_series(1, ${2 * MOST_LOOKED_AT}) n`,
+      [id],
+    );
+  }
+
+  it.each(['of empty tables', 'new'])('look at a limited number, with plans %s', async (plans) => {
+    const executes: string[] = [];
+    for (const [name, { text, values }] of statements) {
+      await runner.query(`PREPARE "${name}" AS ${text}`);
+      executes.push(`EXECUTE "${name}" (${values.map((value) => `'${String(value)}'`).join()})`);
+      if (plans === 'of empty tables') await runner.query(`EXPLAIN ${executes.at(-1)}`);
+    }
+    await fill();
+    if (plans === 'new') await runner.query('VACUUM (ANALYZE)');
+    const problems = [];
+    for (const [number, [name, , most]] of statements.entries())
+      for (const node of await planOf(runner, executes[number]))
+        if (['notifications', 'document_access'].includes(node['Relation Name'] ?? '') && touchedBy(node) > most + 1)
+          problems.push(`${name}: ${touchedBy(node)} rows by ${node['Index Name']}`);
+    expect(problems).toEqual([]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryPrepared, type PreparedStatement } from '@app/postgres/connections/query-prepared';
-import { isOpen, isShown, MEMBER, ofEachDocument, visibleTo } from './visibility.sql';
+import { isShown, MOST_LOOKED_AT, ofEachDocument, ofOrganization, visibleTo } from './visibility.sql';
 
 /** Most bytes of content in a page, which has at least one notification. Limits both the read and the reply. */
 export const PAGE_BYTES = 4 * 1024 * 1024;
@@ -31,29 +31,47 @@ export interface StoredNotification {
   content: string;
 }
 
+/** The position after a notification. */
+export const positionOf = ({ id, timestamp }: StoredNotification) => ({ timestamp, notificationId: id });
+
 /** Reads pages by keyset: the cost of a page depends on its size, not on the number of stored notifications. */
 @Injectable()
 export class PagesRepository {
   constructor(private readonly dataSource: DataSource) {}
 
-  async find(filter: PageFilter, window: PageWindow): Promise<{ notifications: StoredNotification[]; more: boolean }> {
-    const { values, ...statement } = pageQuery(filter, window);
+  /**
+   * @param lookAt most notifications to all, and documents of the user, that it looks at; other numbers than the default are for tests
+   * @returns `next` where the next page begins, unless this one is cut after it was read; absent: there are no more
+   */
+  async find(
+    filter: PageFilter,
+    window: PageWindow,
+    lookAt = MOST_LOOKED_AT,
+  ): Promise<{ notifications: StoredNotification[]; next?: PageWindow['after'] }> {
+    const { values, ...statement } = pageQuery(filter, window, lookAt);
     const rows = await queryPrepared<{
-      id: string;
+      id: string | null;
       timestamp: string;
       document_id: string;
       location_id: string | null;
       content: string;
       found: number;
+      looked_to: PageWindow['after'] | null;
     }>(this.dataSource, statement, values);
-    const notifications = rows.slice(0, window.size).map((row) => ({
-      id: row.id,
-      timestamp: Number(row.timestamp),
-      documentId: row.document_id,
-      locationId: row.location_id,
-      content: row.content,
-    }));
-    return { notifications, more: (rows[0]?.found ?? 0) > notifications.length };
+    const notifications = rows
+      .filter(({ id }) => id !== null)
+      .slice(0, window.size)
+      .map((row) => ({
+        id: row.id as string,
+        timestamp: Number(row.timestamp),
+        documentId: row.document_id,
+        locationId: row.location_id,
+        content: row.content,
+      }));
+    const [{ found, looked_to: lookedTo }] = rows;
+    const last = notifications.at(-1);
+    const next = found > notifications.length && last ? positionOf(last) : (lookedTo ?? undefined);
+    return { notifications, next };
   }
 }
 
@@ -61,7 +79,11 @@ export class PagesRepository {
  * The statement for one set of filters. It consists of constant pieces; every value is a parameter. Prepared, because planning takes longer than
  * running: about thirty statements for each connection. Exported for the test of the plans.
  */
-export function pageQuery(filter: PageFilter, window: PageWindow): PreparedStatement & { values: unknown[] } {
+export function pageQuery(
+  filter: PageFilter,
+  window: PageWindow,
+  lookAt = MOST_LOOKED_AT,
+): PreparedStatement & { values: unknown[] } {
   const values: unknown[] = [];
   const use = (value: unknown): string => `$${values.push(value)}`;
   const direction = window.newestFirst ? 'DESC' : 'ASC';
@@ -74,8 +96,8 @@ export function pageQuery(filter: PageFilter, window: PageWindow): PreparedState
   const position = window.after && `(${use(window.after.timestamp)}, ${use(window.after.notificationId)})`;
 
   const behind = (id: string) => (position ? `AND (t."timestamp", t.${id}) ${window.newestFirst ? '<' : '>'} ${position}` : '');
-  const keys = (table: string, id: string, conditions: string, most = limit, part = behind(id)) => `
-    SELECT t."timestamp", t.${id} AS id FROM ${table} t
+  const keys = (table: string, id: string, conditions: string, most = limit, part = behind(id), more = '') => `
+    SELECT t."timestamp", t.${id} AS id ${more} FROM ${table} t
     WHERE t.organization = ${organization} ${conditions}
       ${document ? `AND t.document_id = ${document}` : ''}
       ${location ? `AND t.location_id = ${location}` : ''}
@@ -87,6 +109,15 @@ export function pageQuery(filter: PageFilter, window: PageWindow): PreparedState
     keys('notifications', 'id', 'AND t.notify_all AND t.document_id = v.document_id', most, part),
   );
 
+  const inOrganization = ofOrganization(
+    limit,
+    direction,
+    [organization, user ?? ''],
+    document,
+    lookAt,
+    (conditions, most, more) => keys('notifications', 'id', `AND t.notify_all ${conditions}`, most, undefined, more),
+  );
+
   let page: string;
   if (filter.ids) {
     // OFFSET 0 keeps the document filter out of the lookup: the by-document index would read all notifications of the document.
@@ -96,25 +127,28 @@ export function pageQuery(filter: PageFilter, window: PageWindow): PreparedState
   } else if (!user) page = keys('notifications', 'id', '');
   else {
     // Each part is one index range; the last part is one range for each document. UNION removes notifications found in two ways.
-    page = `(${keys('recipients', 'notification_id', `AND t.user_id = ${user}`)})
-      UNION (${keys('notifications', 'id', `AND t.notify_all AND ${MEMBER} AND ${isOpen('t', 't.organization')}`)})
-      UNION (${inDocuments.rows})
-      ORDER BY 1 ${direction}, 2 ${direction} LIMIT ${limit}`;
+    page = `SELECT * FROM (
+        (${keys('recipients', 'notification_id', `AND t.user_id = ${user}`)})
+        UNION (${inOrganization.rows})
+        UNION (${inDocuments.rows})
+      ) every ${inOrganization.upTo} ORDER BY 1 ${direction}, 2 ${direction} LIMIT ${limit}`;
   }
+  const ofUser = user !== undefined && !filter.ids;
 
   // The inner LIMIT 1 keeps the planner from joining the page with all notifications of the organization at once.
   const text = `
-    WITH ${user ? `${visibleTo(user, organization, document)},` : ''} ${user && !filter.ids ? inDocuments.ctes : ''} page AS MATERIALIZED (${page})
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
-      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
-             sum(n.size) OVER (ORDER BY n."timestamp" ${direction}, n.id ${direction}) - n.size AS bytes_before
+    WITH ${user ? `${visibleTo(user, organization, document, lookAt)},` : ''} ${ofUser ? `${inOrganization.ctes} ${inDocuments.ctes}` : ''}
+    page AS MATERIALIZED (${page}), sized AS (
+      SELECT n.*, sum(n.size) OVER (ORDER BY n."timestamp" ${direction}, n.id ${direction}) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = ${organization} AND t.id = page.id LIMIT 1
       ) n
-    ) sized
-    WHERE bytes_before < ${PAGE_BYTES}
+    )
+    SELECT id, "timestamp", document_id, location_id, content::text, found, looked_to
+    FROM (SELECT (SELECT count(*)::int FROM page) AS found, ${ofUser ? inOrganization.lookedTo : 'NULL::json'} AS looked_to) looked
+    LEFT JOIN sized ON bytes_before < ${PAGE_BYTES}
     ORDER BY "timestamp" ${direction}, id ${direction}`;
   const given = { document, location, user, ids: filter.ids, after: position };
   const shape = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-  return { name: ['page', direction, ...shape].join(' '), text, values };
+  return { name: ['page', direction, ...shape, ...(lookAt === MOST_LOOKED_AT ? [] : [lookAt])].join(' '), text, values };
 }

@@ -70,10 +70,10 @@ export class ReadingsRepository {
    * Marks everything as read that the user is shown now and that has no later timestamp than `readUpTo`. A moment in the future counts as now, and
    * in a redelivery of the message as the time of the first delivery: what was marked as unread since stays unread.
    *
-   * @param most notifications marked one by one; other numbers than the default are for tests
+   * @param most notifications marked one by one, and documents looked into; other numbers than the defaults are for tests
    * @returns undefined as above
    */
-  async updateUpTo(update: UpdateUpTo, most = MOST_YOUNG): Promise<UpdatedUpTo | undefined> {
+  async updateUpTo(update: UpdateUpTo, most = MOST_YOUNG, mostDocuments?: number): Promise<UpdatedUpTo | undefined> {
     const { apiKey, organizationId, userId, deadline, readUpTo, messageId } = update;
     const [moment] = await queryPrepared<{ settled: string; now: string }>(this.dataSource, SETTLED, [], deadline);
     const event = newEvent(EVENT_TYPES.inboxChanged, update);
@@ -81,7 +81,7 @@ export class ReadingsRepository {
       ...[apiKey, organizationId, userId, deadline ?? null, event.id, readUpTo],
       ...[moment.settled, event.trace, moment.now, messageId ?? null],
     ];
-    const found = await writeEvent<Row>(this.dataSource, updateUpTo(most), values, event, deadline);
+    const found = await writeEvent<Row>(this.dataSource, updateUpTo(most, mostDocuments), values, event, deadline);
     if (!found) return undefined;
     const { up_to: upTo, rows, documents } = found.row;
     return { readUpTo: Number(upTo), rows, documents, event: found.event };

@@ -2,7 +2,7 @@ import { EVENT_TYPES } from '@app/contracts/event-types';
 import { DELETED } from './deleted-notification';
 import { firstRun, keptId } from './first-run.sql';
 import { isRead, ORGANIZATION, WHO } from './read-state.sql';
-import { isOpen, MEMBER, visibleTo } from './visibility.sql';
+import { isOpenToMember, MOST_LOOKED_AT, ONE_BY_ONE, visibleTo } from './visibility.sql';
 
 /** Most notifications that are too young for the mark and that one call marks one by one, and most rows without effect that it deletes. */
 export const MOST_YOUNG = 1000;
@@ -86,20 +86,20 @@ const ASKED = '(SELECT up_to FROM counts)';
  *
  * A moment that is not later than that of an earlier call changes nothing, so that a redelivery does not undo a later "unread".
  */
-export const updateUpTo = (most: number) => {
+export const updateUpTo = (most: number, documents = MOST_LOOKED_AT) => {
   const young = (table: string, id: string, conditions: string) => `
     SELECT t."timestamp", t.${id} AS id FROM ${table} t
     WHERE t.organization = ${ORGANIZATION} ${conditions}
       AND t."timestamp" > (SELECT settled FROM known) AND t."timestamp" <= ${ASKED} AND NOT ${isRead('t', id)}
     ORDER BY t."timestamp", t.${id} LIMIT ${most + 1}`;
   return {
-    name: most === MOST_YOUNG ? 'mark-up-to' : `mark-up-to ${most}`,
+    name: most === MOST_YOUNG ? 'mark-up-to' : `mark-up-to ${most} ${documents}`,
     text: `
-  WITH ${CLOCK}, ${UP_TO}, ${WHO}, ${visibleTo('$3', ORGANIZATION, undefined)}, known AS MATERIALIZED (
+  WITH ${CLOCK}, ${UP_TO}, ${WHO}, ${visibleTo('$3', ORGANIZATION, undefined, documents)}, known AS MATERIALIZED (
     SELECT greatest(mark, least(${ASKED}, $7::bigint)) AS settled FROM who
   ), young AS MATERIALIZED (
     (${young('recipients', 'notification_id', 'AND t.user_id = $3::text')})
-    UNION (${young('notifications', 'id', `AND t.notify_all AND ${MEMBER} AND ${isOpen('t', ORGANIZATION)}`)})
+    UNION (${young('notifications', 'id', `AND t.notify_all AND ${ONE_BY_ONE} AND ${isOpenToMember('t.document_id', ORGANIZATION, '$3::text')}`)})
     UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (${young('notifications', 'id', 'AND t.notify_all AND t.document_id = v.document_id')}) k
       ORDER BY 1, 2 LIMIT ${most + 1})
     ORDER BY 1, 2 LIMIT ${most + 1}
@@ -128,7 +128,7 @@ export const updateUpTo = (most: number) => {
     RETURNING 1
   ), ${outboxed('json_build_array($3::text)', 'SELECT organization FROM marked', 8)}
   SELECT CASE WHEN EXISTS (SELECT FROM marked) THEN up_to ELSE ${ASKED} END AS up_to,
-    ((SELECT count(*) FROM young) + (SELECT count(*) FROM voided))::int AS rows, (SELECT count(*)::int FROM visible) AS documents, ${EVENT}
+    ((SELECT count(*) FROM young) + (SELECT count(*) FROM voided))::int AS rows, (SELECT count(*)::int FROM open_to_user WHERE matters) AS documents, ${EVENT}
   FROM clock CROSS JOIN counted LEFT JOIN outboxed ON true`,
   };
 };

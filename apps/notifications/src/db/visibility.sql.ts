@@ -5,36 +5,105 @@ const LIVE = 'AND m.added > m.removed AND m.added > (SELECT version FROM departe
 
 export const MEMBER = '(SELECT member FROM of_organization)';
 
+/** Whether the user sees so many documents that each notification is asked about instead. */
+const MANY = '(SELECT are_many FROM how_many)';
+
+/** Most documents of a user that one page looks into, and most notifications to all that it looks at. */
+export const MOST_LOOKED_AT = 5000;
+
 /**
- * Documents that a user sees in addition to those of the organization: the user's documents, the documents of the user's folders, and public
- * ones. Each document costs a look into it, so the last two parts leave out what a member of the organization sees anyway: an organization may have any
- * number of public documents. {@link MEMBER} and {@link isShown} need these CTEs.
+ * Documents that a user sees in addition to those of the organization: the user's documents, the documents of the user's folders, and public ones. Each
+ * document costs a look into it, so the last two parts leave out what a member of the organization sees anyway. With more than `most` there is none in
+ * `visible`: see {@link MANY}. {@link MEMBER} and {@link isShown} need these CTEs.
  */
-export const visibleTo = (user: string, organization: string, document: string | undefined): string => `
+export const visibleTo = (user: string, organization: string, document: string | undefined, most = MOST_LOOKED_AT): string => `
   departed AS MATERIALIZED (
     SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = ${organization} AND d.user_id = ${user}), -1) AS version
   ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'organization' AND m.id = '' ${LIVE}) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
+  ), open_to_user AS MATERIALIZED (
+    SELECT m.id AS document_id, true AS matters FROM members m
     WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'document' ${LIVE} ${document ? `AND m.id = ${document}` : ''}
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    UNION ALL
+    SELECT a.document_id, a.access = 'restricted' OR NOT ${MEMBER}
+    FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'folder' ${LIVE} ${document ? `AND a.document_id = ${document}` : ''}
-      AND (a.access = 'restricted' OR NOT ${MEMBER})
-    UNION
-    SELECT a.document_id FROM document_access a
+    UNION ALL
+    SELECT a.document_id, true FROM document_access a
     WHERE a.organization = ${organization} AND a.access = 'public' ${document ? `AND a.document_id = ${document}` : ''}
       AND NOT ${MEMBER}
+    LIMIT ${most + 1}
+  ), how_many AS MATERIALIZED (
+    SELECT count(*) > ${most} AS are_many FROM open_to_user
+  ), visible AS MATERIALIZED (
+    SELECT DISTINCT document_id FROM open_to_user WHERE matters AND NOT ${MANY}
   )`;
 
 /**
- * Whether all members of the organization may open the document of an alias. Not NOT EXISTS: the planner makes a join of it, estimates almost no rows,
- * and reads and sorts all rows instead of a page.
+ * Whether all members of the organization may open a document. Not NOT EXISTS: the planner makes a join of it, estimates almost no rows, and reads and
+ * sorts all rows instead of a page.
  */
-export const isOpen = (of: string, organization: string): string => `coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = ${organization} AND a.document_id = ${of}.document_id), '') <> 'restricted'`;
+export const isOpen = (document: string, organization: string): string => `coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = ${organization} AND a.document_id = ${document}), '') <> 'restricted'`;
+
+/** Whether a document is one of the user's own, or of a folder of the user, or public. */
+const isOpenTo = (document: string, organization: string, user: string): string => {
+  const has = (level: string, id: string) => `(SELECT true FROM members m
+      WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = '${level}' AND m.id = ${id} ${LIVE}) IS TRUE`;
+  return `(${has('document', document)} OR (SELECT a.access = 'public' OR a.folder_id IS NOT NULL AND ${has('folder', 'a.folder_id')}
+      FROM document_access a WHERE a.organization = ${organization} AND a.document_id = ${document}) IS TRUE)`;
+};
+
+/** Whether notifications to all may be shown to the user that are of no document in `visible`: each has to be asked about. */
+export const ONE_BY_ONE = `(${MEMBER} OR ${MANY})`;
+
+/** Whether notifications to all of a document that is not in `visible` are shown to the user. */
+export const isOpenToMember = (document: string, organization: string, user: string): string =>
+  `(${MEMBER} AND ${isOpen(document, organization)} OR ${MANY} AND ${isOpenTo(document, organization, user)})`;
+
+/** JSON of the position of the row that a SELECT finds. @param from the rest of the SELECT */
+export const positionIn = (from: string) => `(SELECT json_build_object('timestamp', "timestamp", 'notificationId', id) ${from})`;
+
+/**
+ * The first `most` notifications to all that are shown, without those of `visible`. A single document is asked about once. Otherwise each notification
+ * is, and after `lookAt` of them the page ends: nearly all may be of restricted documents.
+ *
+ * @param most SQL
+ * @param document SQL: the only one that counts
+ * @param rows selects "timestamp" and id in the order of the page, under more conditions, at most so many, and with more columns
+ * @returns SQL: `upTo`, the condition of all rows of the page; `lookedTo`, the position at which it ends, or null; `looked`, a number of rows
+ */
+export const ofOrganization = (
+  most: string,
+  direction: 'ASC' | 'DESC',
+  [organization, user]: readonly [organization: string, user: string],
+  document: string | undefined,
+  lookAt: number,
+  rows: (conditions: string, most: string, more?: string) => string,
+): Record<'ctes' | 'rows' | 'upTo' | 'lookedTo' | 'looked', string> => {
+  if (document)
+    return {
+      ctes: '',
+      rows: rows(`AND ${isOpenToMember(document, organization, user)}`, most),
+      upTo: '',
+      lookedTo: 'NULL::json',
+      looked: '0',
+    };
+  const shown = isOpenToMember('t.document_id', organization, user);
+  const end = 'FROM to_organization WHERE is_end';
+  return {
+    ctes: `to_organization AS MATERIALIZED (
+      SELECT t."timestamp", t.id, t.number, t.number < ${lookAt} OR ${shown} AS is_shown, t.number = ${lookAt} AS is_end
+      FROM (SELECT *, row_number() OVER () AS number FROM (${rows(`AND ${ONE_BY_ONE}`, `${lookAt}`, ', t.document_id')}) t) t
+      WHERE t.number = ${lookAt} OR ${shown} LIMIT ${most}
+    ),`,
+    rows: 'SELECT "timestamp", id FROM to_organization WHERE is_shown',
+    upTo: `WHERE (("timestamp", id) ${direction === 'DESC' ? '>=' : '<='} (SELECT "timestamp", id ${end})) IS NOT FALSE`,
+    lookedTo: positionIn(end),
+    looked: '(SELECT coalesce(max(number), 0) FROM to_organization)',
+  };
+};
 
 /**
  * Whether the notification of an alias names the user. Not EXISTS: for many ids the planner would read all notifications of the user into a hash
@@ -46,7 +115,7 @@ export const isNamed = (of: string, organization: string, user: string): string 
 
 /** Whether the notification of an alias is shown to the user. */
 export const isShown = (of: string, organization: string, user: string): string =>
-  `((${of}.notify_all AND (${MEMBER} AND ${isOpen(of, organization)} OR ${of}.document_id IN (SELECT document_id FROM visible))) OR ${isNamed(of, organization, user)})`;
+  `((${of}.notify_all AND (${isOpenToMember(`${of}.document_id`, organization, user)} OR ${of}.document_id IN (SELECT document_id FROM visible))) OR ${isNamed(of, organization, user)})`;
 
 /**
  * The first `most` of the rows that all documents in `visible` have. To read so many of each document would cost documents times rows. So each document

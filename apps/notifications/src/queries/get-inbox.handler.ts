@@ -4,7 +4,8 @@ import { GetInbox, InboxRequest, type InboxResult } from '@app/contracts/notific
 import { decodePageToken, encodePageToken } from '@app/contracts/page-token';
 import { JsonBytes } from '@app/amqp/messages/reply';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
-import { InboxRepository, positionOf } from '../db/inbox.repository';
+import { InboxRepository } from '../db/inbox.repository';
+import { positionOf } from '../db/pages.repository';
 import { Members } from '../users-service/members';
 import { itemText, pageBody, printed } from './notification-item';
 

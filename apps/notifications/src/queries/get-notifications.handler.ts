@@ -5,7 +5,7 @@ import { decodePageToken, encodePageToken } from '@app/contracts/page-token';
 import { JsonBytes } from '@app/amqp/messages/reply';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { Members } from '../users-service/members';
-import { PagesRepository } from '../db/pages.repository';
+import { PagesRepository, positionOf } from '../db/pages.repository';
 import { itemText, pageBody, printed } from './notification-item';
 
 const DEFAULT_PAGE_SIZE = 1000;
@@ -25,7 +25,7 @@ export class GetNotificationsHandler {
     const { apiKey } = context;
     const { organizationId, documentId, locationId, userId, notificationIds } = request;
     if (userId !== undefined) await this.members.requireComplete(organizationId, userId, context);
-    const { notifications, more } = await this.pages.find(
+    const { notifications, next } = await this.pages.find(
       { apiKey, organizationId, documentId, locationId, userId, ids: notificationIds },
       {
         newestFirst: request.order !== 'asc',
@@ -35,10 +35,9 @@ export class GetNotificationsHandler {
     );
     context.rows = (context.rows ?? 0) + (notificationIds?.length ?? 0);
     const items = await printed(notifications, (notification) => itemText(notification, apiKey, organizationId));
-    const last = notifications[items.length - 1];
-    const isPartial = more || items.length < notifications.length;
+    const isCut = items.length < notifications.length;
+    const position = isCut ? positionOf(notifications[items.length - 1]) : next;
     const answer = { status: 'success', message: 'Notification(s) retrieved successfully.' };
-    const position = last && isPartial && { timestamp: last.timestamp, notificationId: last.id };
     return new JsonBytes(pageBody(answer, items, position ? { pageToken: encodePageToken(position) } : {}));
   }
 }

@@ -2,6 +2,7 @@ import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
+import { soFar } from '@app/runtime/so-far';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { CopyConfig } from '../config';
 import { DistrustRepository, WALKS } from '../db/distrust.repository';
@@ -20,14 +21,16 @@ async function main(): Promise<void> {
   const settings = { name: 'notifications copy', config: new CopyConfig(), ...DATABASE };
   await onDatabase(settings, async (dataSource) => {
     const copy = new DistrustRepository(dataSource);
+    const say = soFar((line) => output.progress(line));
+    const walk = (name: keyof typeof WALKS, size = PAGE) => copy.walk(WALKS[name], size, (rows) => say(name, rows));
     // Each row is a user, who may have thousands of memberships.
-    await copy.walk(WALKS.departures, PAGE_OF_USERS);
-    await copy.walk(WALKS.members, PAGE);
+    await walk('departures', PAGE_OF_USERS);
+    await walk('members');
     await copy.forgetTimes();
-    await copy.walk(WALKS.documents, PAGE);
+    await walk('documents');
     // A read may have fetched a part before these walks. It marks its user as complete by then, with seconds for the statement, or begins anew.
     await sleep(FETCH_MS + TRUST_MS);
-    await copy.walk(WALKS.completeMembers, PAGE);
+    await walk('completeMembers');
     await sleep(TRUST_MS);
     output.progress('From now on every read asks the users service for its user.');
   });

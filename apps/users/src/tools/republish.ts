@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { soFar } from '@app/runtime/so-far';
 import { KINDS, START, type RepublishRepository } from '../db/republish.repository';
 
 /** Rows of one page, and so the users of one event: listeners take at most 1000. */
@@ -27,7 +28,7 @@ export async function republish(
   { rate, print, pageSize = PAGE }: RepublishOptions,
 ): Promise<{ events: number; rows: Record<string, number> }> {
   const written = { events: 0, rows: {} as Record<string, number> };
-  let reportedAt = performance.now();
+  const say = soFar(print);
   for (const kind of KINDS) {
     let rows = 0;
     for (let last = START; ;) {
@@ -38,10 +39,7 @@ export async function republish(
       last = page.last;
       rows += page.rows;
       written.events += page.events;
-      if (performance.now() - reportedAt > REPORT_EVERY_MS) {
-        print(`${kind}: ${rows} so far`);
-        reportedAt = performance.now();
-      }
+      say(kind, rows);
       await sleep(Math.max(0, (page.rows / rate) * 1000 - (performance.now() - startedAt)));
     }
     print(`${kind}: ${rows}`);

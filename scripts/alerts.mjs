@@ -4,12 +4,11 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { UsageError, commandLine } from './processes/command-line.mjs';
-import { endCommands } from './processes/command.mjs';
 import { runJest } from './checkout/jest.mjs';
 import { UserError } from './checkout/machine.mjs';
-import { watchParent } from './processes/parent.mjs';
+import { runToEnd } from './checkout/run-to-end.mjs';
 import { prepare } from './checkout/prepare.mjs';
-import { report, reportFailure } from './checkout/progress.mjs';
+import { report } from './checkout/progress.mjs';
 import { ROOT } from './checkout/project.mjs';
 import { needPrometheus } from './servers/prometheus.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
@@ -40,12 +39,9 @@ const { record, panels, names } = commandLine(
   },
 );
 const reports = temporaryDirectory('alerts');
-let leaving = false;
+await runToEnd(main, () => reports.remove());
 
-for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => leave(130));
-watchParent(() => leave(1));
-
-try {
+async function main() {
   if (record) {
     await prepare();
     const failed = await failuresOf('record', ...(names.length > 0 ? ['-t', names.join('|')] : []));
@@ -65,10 +61,6 @@ try {
     if (failed > 0) throw new UserError(`${failed} dashboards show no data in a panel.`);
     report('ok      every panel of the dashboards has data');
   }
-  leave(0);
-} catch (error) {
-  if (!leaving) reportFailure(error);
-  leave(1);
 }
 
 /** @param {string} file beginning of its name @param {string[]} args of Jest @returns number of tests that failed */
@@ -105,13 +97,4 @@ function ruleTest(name, tests) {
 function promtool(...args) {
   const { status } = spawnSync('promtool', args, { stdio: 'inherit' });
   if (status !== 0) throw new UserError(`promtool ${args.slice(0, 2).join(' ')} failed.`);
-}
-
-/** @param {number} code */
-function leave(code) {
-  if (leaving) return;
-  leaving = true;
-  endCommands();
-  reports.remove();
-  process.exit(code);
 }

@@ -7,14 +7,11 @@ import ts from 'typescript';
 import { ROOT } from './checkout/project.mjs';
 import { commandLine } from './processes/command-line.mjs';
 
-commandLine(
-  {
-    command: 'npm run build:client --',
-    about: 'Makes dist/client, the package of the client for other services.',
-    examples: { '': 'then: npm publish ./dist/client' },
-  },
-  () => undefined,
-);
+commandLine({
+  command: 'npm run build:client --',
+  about: 'Makes dist/client, the package of the client for other services.',
+  examples: { '': 'then: npm publish ./dist/client' },
+});
 const PACKAGE = join(ROOT, 'libs/client');
 const OUT = join(ROOT, 'dist/client');
 const { dependencies } = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8'));

@@ -2,8 +2,5 @@
 import { orEnd, rebuild } from './checkout/prepare.mjs';
 import { commandLine } from './processes/command-line.mjs';
 
-commandLine(
-  { command: 'npm run build --', about: 'Builds everything anew into dist/.', examples: { '': 'everything' } },
-  () => undefined,
-);
+commandLine({ command: 'npm run build --', about: 'Builds everything anew into dist/.', examples: { '': 'everything' } });
 await orEnd(rebuild);

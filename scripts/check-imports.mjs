@@ -11,14 +11,11 @@ const CHECKS = [
   { file: '.dependency-cruiser.folders.cjs', folders: ['apps', 'libs'] },
 ];
 
-commandLine(
-  {
-    command: 'node scripts/check-imports.mjs',
-    about: 'Checks the rules for imports.',
-    examples: { '': 'a part of npm run lint' },
-  },
-  () => {},
-);
+commandLine({
+  command: 'node scripts/check-imports.mjs',
+  about: 'Checks the rules for imports.',
+  examples: { '': 'a part of npm run lint' },
+});
 process.chdir(ROOT);
 const load = createRequire(import.meta.url);
 for (const { file, folders } of CHECKS) {

@@ -6,14 +6,11 @@ import { commandLine } from './processes/command-line.mjs';
 
 const REGISTRY = 'https://registry.npmjs.org/';
 
-commandLine(
-  {
-    command: 'node scripts/check-lockfile.mjs',
-    about: 'Checks that package-lock.json installs the same bytes for everybody.',
-    examples: { '': 'a part of npm run lint' },
-  },
-  () => {},
-);
+commandLine({
+  command: 'node scripts/check-lockfile.mjs',
+  about: 'Checks that package-lock.json installs the same bytes for everybody.',
+  examples: { '': 'a part of npm run lint' },
+});
 const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
 const problems = [];
 for (const [path, entry] of Object.entries(packages)) {

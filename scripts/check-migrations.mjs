@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ROOT } from './checkout/project.mjs';
+import { built } from './checkout/project.mjs';
 import { orEnd, prepare } from './checkout/prepare.mjs';
 import { commandLine } from './processes/command-line.mjs';
 
@@ -57,7 +57,7 @@ try {
  * @returns {Migration[]}
  */
 function migrationsOf(app) {
-  const { DATABASE } = require(join(ROOT, 'dist/apps', app, 'src/db/schema.js'));
+  const { DATABASE } = built(`apps/${app}/src/db/schema.js`);
   return DATABASE.migrations.map((/** @type {new () => Migration} */ Class) => new Class());
 }
 

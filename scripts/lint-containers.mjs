@@ -9,14 +9,11 @@ import { orEnd, prepare } from './checkout/prepare.mjs';
 import { APPS, ROOT } from './checkout/project.mjs';
 import { bundleProblems } from './checkout/packages.mjs';
 
-commandLine(
-  {
-    command: 'npm run lint:containers --',
-    about: 'Checks the Dockerfile, the compose file and the packages of the image, without a container engine.',
-    examples: { '': 'all of them' },
-  },
-  () => undefined,
-);
+commandLine({
+  command: 'npm run lint:containers --',
+  about: 'Checks the Dockerfile, the compose file and the packages of the image, without a container engine.',
+  examples: { '': 'all of them' },
+});
 await orEnd(prepare);
 
 const dockerfile = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');

@@ -10,14 +10,11 @@ import { OVERLAYS, overlayManifests } from './manifests/overlays.mjs';
 import { manifestProblems } from './manifests/problems.mjs';
 import { typeProblems } from './manifests/types.mjs';
 
-commandLine(
-  {
-    command: 'npm run lint:manifests --',
-    about: 'Checks every object in the renderings of deploy/kubernetes, without a cluster.',
-    examples: { '': 'all of them' },
-  },
-  () => undefined,
-);
+commandLine({
+  command: 'npm run lint:manifests --',
+  about: 'Checks every object in the renderings of deploy/kubernetes, without a cluster.',
+  examples: { '': 'all of them' },
+});
 await orEnd(prepare);
 
 const project = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));

@@ -2,10 +2,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { prepare as prepareCheckout } from './checkout/prepare.mjs';
-import { reportFailure } from './checkout/progress.mjs';
 import { APPS, ROOT } from './checkout/project.mjs';
-import { endCommands } from './processes/command.mjs';
 import { UsageError, commandLine } from './processes/command-line.mjs';
+import { runToEnd } from './checkout/run-to-end.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
 import { FOLDER, installedProblems, lookAtRelease, nextCommands, writeArtefacts } from './release/artefacts.mjs';
 import { bundleProblems } from './checkout/packages.mjs';
@@ -42,13 +41,10 @@ const { step, version, dryRun } = commandLine(
 );
 
 const directory = temporaryDirectory('release');
-for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => leave(130));
-try {
-  leave(step === 'prepare' ? prepare(version) : await build());
-} catch (error) {
-  reportFailure(error);
-  leave(1);
-}
+await runToEnd(
+  () => (step === 'prepare' ? prepare(version) : build()),
+  () => directory.remove(),
+);
 
 /** @param {string} version @returns {number} exit code */
 function prepare(version) {
@@ -86,11 +82,4 @@ async function build() {
 function refuse(problems) {
   console.error(`This cannot be released:\n  ${problems.join('\n  ')}`);
   return 1;
-}
-
-/** @param {number} code */
-function leave(code) {
-  endCommands();
-  directory.remove();
-  process.exit(code);
 }

@@ -1,11 +1,9 @@
 // Brings the database and the broker to what this version expects; safe to repeat. Also the container's one-shot command.
 import './processes/stop-at-once.mjs';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { configurationProblems } from './checkout/configuration.mjs';
 import { UsageError, aside, commandLine } from './processes/command-line.mjs';
 import { buildProblem, nodeProblem } from './checkout/machine.mjs';
-import { ROOT } from './checkout/project.mjs';
+import { built } from './checkout/project.mjs';
 
 const STEPS = {
   users: 'apps/users/src/tools/migrate.main.js',
@@ -59,11 +57,10 @@ process.on('exit', (code) => {
 });
 
 // In one process: most of the time of each step would go into loading the same packages. Each reads its own options from the command line.
-const load = createRequire(import.meta.url);
 const steps = [];
 for (const [name, path] of chosen) {
   program = path;
-  const outcome = await load(join(ROOT, 'dist', program)).finished;
+  const outcome = await built(program).finished;
   if (process.exitCode) process.exit();
   steps.push({ step: name, ...outcome });
 }

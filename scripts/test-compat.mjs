@@ -4,12 +4,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { commandLine } from './processes/command-line.mjs';
-import { endCommands } from './processes/command.mjs';
 import { runJest } from './checkout/jest.mjs';
 import { UserError, checkMachine } from './checkout/machine.mjs';
-import { watchParent } from './processes/parent.mjs';
+import { runToEnd } from './checkout/run-to-end.mjs';
 import { prepare } from './checkout/prepare.mjs';
-import { report, reportFailure } from './checkout/progress.mjs';
+import { report } from './checkout/progress.mjs';
 import { LOCAL } from './checkout/project.mjs';
 import { buildVersion, removeVersion } from './checkout/worktree.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
@@ -39,18 +38,11 @@ const ref = commandLine(
 );
 const servers = new TestServers();
 const reports = temporaryDirectory('jest-reports');
-let leaving = false;
-
-for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => void leave(130));
-watchParent(() => void leave(1));
-
-try {
-  await main();
-  await leave(0);
-} catch (error) {
-  if (!leaving) reportFailure(error);
-  await leave(1);
-}
+await runToEnd(main, async () => {
+  await servers.remove();
+  reports.remove();
+  await removeVersion(WORKTREE).catch(() => undefined);
+});
 
 async function main() {
   checkMachine();
@@ -85,15 +77,4 @@ async function main() {
     throw new UserError(
       `Failures with ${failed.join('; with ')}. Either what ${ref} did not do yet, or an incompatibility: look at each.`,
     );
-}
-
-/** @param {number} code */
-async function leave(code) {
-  if (leaving) return;
-  leaving = true;
-  endCommands();
-  await servers.remove();
-  reports.remove();
-  await removeVersion(WORKTREE).catch(() => undefined);
-  process.exit(code);
 }

@@ -1,50 +1,40 @@
 // npm run test:containers: the image, the compose file and the rendered pods, on a Docker engine.
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runSuite } from './checkout/suite.mjs';
 import { ROOT } from './checkout/project.mjs';
-import { report, reportFailure } from './checkout/progress.mjs';
+import { orEnd } from './checkout/prepare.mjs';
+import { report } from './checkout/progress.mjs';
 import { needEngine, needImages } from './containers/engine.mjs';
-import { table } from './docs/table.mjs';
+import { tableOf } from './docs/table.mjs';
 import { commandLine } from './processes/command-line.mjs';
 import { runQuietly } from './processes/command.mjs';
 import { startReaper } from './processes/reaper.mjs';
 import { dockerVariables } from './servers/rabbitmq/container.mjs';
 
 const REMOVE = fileURLToPath(new URL('./containers/remove.sh', import.meta.url));
-const COLUMNS = ['row', 'figure'];
 
-commandLine(
-  {
-    command: 'npm run test:containers',
-    about:
-      'Builds the image, runs it as the compose file and the manifests say, and scales, kills, stops and replaces its containers under load.',
-    notes: [
-      'It needs a Docker engine and docker compose. Where their registry cannot be reached, NODE_IMAGE, RABBITMQ_IMAGE and POSTGRES_IMAGE name other images.',
-    ],
-    examples: { '': 'everything' },
-  },
-  () => undefined,
-);
+commandLine({
+  command: 'npm run test:containers',
+  about:
+    'Builds the image, runs it as the compose file and the manifests say, and scales, kills, stops and replaces its containers under load.',
+  notes: [
+    'It needs a Docker engine and docker compose. Where their registry cannot be reached, NODE_IMAGE, RABBITMQ_IMAGE and POSTGRES_IMAGE name other images.',
+  ],
+  examples: { '': 'everything' },
+});
 
 /** Part of the name of every container, network, volume and image of this run. */
 const run = `collaboration-test-${randomBytes(4).toString('hex')}`;
 /** Two images that differ in a label only. */
 const images = { TEST_IMAGE: `${run}:one`, TEST_NEXT_IMAGE: `${run}:two` };
 
-/** @param {string} directory */
-const figuresOf = (directory) => join(directory, 'figures.jsonl');
 /** @type {Record<string, string>} */
 let bases = {};
-try {
+await orEnd(async () => {
   await needEngine();
   bases = await needImages(report);
-} catch (error) {
-  reportFailure(error);
-  process.exit(1);
-}
+});
 await runSuite({
   project: 'containers',
   before: async () => {
@@ -55,18 +45,7 @@ await runSuite({
     await build(images.TEST_NEXT_IMAGE, '2');
     return { TEST_RUN: run, ...images, ...bases };
   },
-  env: (directory) => ({ TEST_FIGURES: figuresOf(directory) }),
-  after: (directory) => {
-    const file = figuresOf(directory);
-    if (!existsSync(file)) return;
-    const rows = readFileSync(file, 'utf8').trim().split('\n');
-    process.stdout.write(
-      `\n${table(
-        COLUMNS,
-        rows.map((row) => JSON.parse(row)),
-      )}\n`,
-    );
-  },
+  after: (rows) => process.stdout.write(`\n${tableOf(['row', 'figure'], rows)}\n`),
 });
 
 /** @param {string} image @param {string} revision */

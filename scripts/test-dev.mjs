@@ -27,15 +27,12 @@ const SAVES = [
   ['libs/rabbitmq-admin/src/accounts/limits.ts', []],
 ];
 
-commandLine(
-  {
-    command: 'npm run test:dev --',
-    about: 'Measures how long a save takes under npm run dev, and which services it restarts. Touches files and changes none.',
-    notes: ['The system of npm run dev starts in this checkout, on a free port. No other system may run here at the same time.'],
-    examples: { '': 'one save of each kind, and a file that does not compile' },
-  },
-  () => {},
-);
+commandLine({
+  command: 'npm run test:dev --',
+  about: 'Measures how long a save takes under npm run dev, and which services it restarts. Touches files and changes none.',
+  notes: ['The system of npm run dev starts in this checkout, on a free port. No other system may run here at the same time.'],
+  examples: { '': 'one save of each kind, and a file that does not compile' },
+});
 
 /** @typedef {{ line: string, at: number }} Line */
 

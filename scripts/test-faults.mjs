@@ -2,10 +2,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { between } from './docs/between.mjs';
-import { table } from './docs/table.mjs';
+import { tableOf } from './docs/table.mjs';
 import { UsageError, commandLine, secondsOf } from './processes/command-line.mjs';
 import { ROOT } from './checkout/project.mjs';
-import { reported } from './checkout/row-suite.mjs';
 import { runSuite } from './checkout/suite.mjs';
 
 const DOCUMENT = join(ROOT, 'docs/reliability.md');
@@ -47,17 +46,12 @@ const { parts, soakSeconds, write } = commandLine(
 );
 const all = parts.length === 0 && !soakSeconds;
 const files = all ? ['^(?!.*(short|soak|upgrade))'] : soakSeconds ? ['soak'] : parts;
-/** @param {string} directory */
-const fileIn = (directory) => join(directory, 'matrix.jsonl');
 await runSuite({
   project: 'faults',
   args: ['--testPathPatterns', ...files],
-  env: (directory) => ({
-    FAULT_REPORT: fileIn(directory),
-    ...(soakSeconds && { FAULT_SOAK_SECONDS: String(soakSeconds) }),
-  }),
-  after: (directory, { failed, seconds }) => {
-    const matrix = matrixOf(reported(fileIn(directory)));
+  env: soakSeconds ? { FAULT_SOAK_SECONDS: String(soakSeconds) } : {},
+  after: (rows, { failed, seconds }) => {
+    const matrix = matrixOf(rows);
     process.stdout.write(`\n${matrix}\n`);
     if (!write || failed > 0) return;
     const when = `${new Date().toISOString().slice(0, 10)}, ${Math.ceil(seconds / 60)} minutes`;
@@ -75,8 +69,5 @@ function matrixOf(rows) {
   /** @type {Record<string, unknown>} */
   const totals = { fault: '**all**', ...Object.fromEntries(COUNTED.map((column) => [column, sum(column)])) };
   const columns = [...COLUMNS, 'figures'];
-  return table(
-    columns,
-    [...rows, totals].map((row) => columns.map((column) => String(row[column] ?? ''))),
-  );
+  return tableOf(columns, [...rows, totals]);
 }

@@ -1,6 +1,7 @@
 // npm run test:scaling: a load for which one notification writer is too slow, and the number of writers that the manifests ask for.
+import { orEnd } from './checkout/prepare.mjs';
 import { runRowSuite } from './checkout/row-suite.mjs';
-import { report, reportFailure } from './checkout/progress.mjs';
+import { report } from './checkout/progress.mjs';
 import { overlayManifests } from './manifests/overlays.mjs';
 import { mostWriters } from './manifests/scaling.mjs';
 import { commandLine } from './processes/command-line.mjs';
@@ -11,23 +12,15 @@ const MAX_CONNECTIONS = 110;
 /** The loads of the test are chosen for one writer. */
 const FEWEST = 1;
 
-commandLine(
-  {
-    command: 'npm run test:scaling --',
-    about:
-      'Asks RabbitMQ and a Prometheus as the ScaledObject of deploy/kubernetes says, starts and stops notification writers as KEDA would, and prints each look.',
-    notes: ['It takes six minutes.'],
-    examples: { '': 'everything' },
-  },
-  () => undefined,
-);
+commandLine({
+  command: 'npm run test:scaling --',
+  about:
+    'Asks RabbitMQ and a Prometheus as the ScaledObject of deploy/kubernetes says, starts and stops notification writers as KEDA would, and prints each look.',
+  notes: ['It takes six minutes.'],
+  examples: { '': 'everything' },
+});
 
-try {
-  await needPrometheus(report);
-} catch (error) {
-  reportFailure(error);
-  process.exit(1);
-}
+await orEnd(() => needPrometheus(report));
 const scaled = overlayManifests('production').find(({ kind }) => kind === 'ScaledObject');
 const maxReplicaCount = mostWriters({ maxConnections: MAX_CONNECTIONS, users: 1, readers: 1 });
 const object = { ...scaled?.spec, minReplicaCount: FEWEST, maxReplicaCount };

@@ -1,8 +1,6 @@
 // npm run test:security: the security tests in full, on a broker and a database of their own.
-import { join } from 'node:path';
 import { commandLine } from './processes/command-line.mjs';
 import { report } from './checkout/progress.mjs';
-import { reported } from './checkout/row-suite.mjs';
 import { runSuite } from './checkout/suite.mjs';
 import { TestServers } from './servers/test-servers.mjs';
 
@@ -23,16 +21,13 @@ const chosen = commandLine(
 /** The environment may ask for others. */
 const amounts = Object.fromEntries(Object.entries(IN_FULL).map(([name, inFull]) => [name, process.env[name] || inFull]));
 const servers = new TestServers();
-/** @param {string} directory */
-const fileIn = (directory) => join(directory, 'report.jsonl');
 await runSuite({
   project: 'security',
   args: chosen,
   before: async () => ({ ...(await servers.startRabbit(report)), ...(await servers.startPostgres()) }),
-  env: (directory) => ({ ...amounts, SECURITY_REPORT: fileIn(directory) }),
-  after: (directory) => {
-    for (const [name, value] of reported(fileIn(directory)).flatMap(Object.entries))
-      process.stdout.write(`${String(value).padStart(8)}  ${name}\n`);
+  env: amounts,
+  after: (rows) => {
+    for (const [name, value] of rows.flatMap(Object.entries)) process.stdout.write(`${String(value).padStart(8)}  ${name}\n`);
   },
   end: () => servers.remove(),
 });

@@ -1,9 +1,8 @@
 // npm run test:upgrade: whether a running system of another version becomes one of this version, and back, without a failed call.
 import { join } from 'node:path';
-import { table } from './docs/table.mjs';
+import { tableOf } from './docs/table.mjs';
 import { commandLine } from './processes/command-line.mjs';
 import { LOCAL } from './checkout/project.mjs';
-import { reported } from './checkout/row-suite.mjs';
 import { runSuite } from './checkout/suite.mjs';
 import { buildVersion, removeVersion } from './checkout/worktree.mjs';
 
@@ -19,8 +18,6 @@ const ref = commandLine(
   },
   ({ words: [version] }) => version,
 );
-/** @param {string} directory */
-const fileIn = (directory) => join(directory, 'steps.jsonl');
 await runSuite({
   project: 'faults',
   args: ['--testPathPatterns', 'upgrade'],
@@ -28,10 +25,6 @@ await runSuite({
     await buildVersion(ref, WORKTREE);
     return { UPGRADE_FROM_ROOT: WORKTREE };
   },
-  env: (directory) => ({ UPGRADE_REPORT: fileIn(directory) }),
-  after: (directory) => {
-    const rows = reported(fileIn(directory)).map((row) => COLUMNS.map((column) => String(row[column] ?? '')));
-    process.stdout.write(`\n${table(COLUMNS, rows)}\n`);
-  },
+  after: (rows) => process.stdout.write(`\n${tableOf(COLUMNS, rows)}\n`),
   end: () => removeVersion(WORKTREE),
 });

@@ -3,15 +3,14 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { exampleTools } from './programs/example-tools.mjs';
 import { commandLine } from './processes/command-line.mjs';
-import { endCommands } from './processes/command.mjs';
 import { checkGivenServer } from './servers/given-servers.mjs';
 import { runJest } from './checkout/jest.mjs';
 import { dependenciesInStep } from './checkout/dependencies.mjs';
 import { UserError, checkMachine } from './checkout/machine.mjs';
 import { npm } from './checkout/npm.mjs';
-import { watchParent } from './processes/parent.mjs';
+import { runToEnd } from './checkout/run-to-end.mjs';
 import { prepare } from './checkout/prepare.mjs';
-import { report, reportFailure } from './checkout/progress.mjs';
+import { report } from './checkout/progress.mjs';
 import { ROOT } from './checkout/project.mjs';
 import { byDatabase, needsOfChosen } from './checkout/test-needs.mjs';
 import { INSTALL_NOTHING } from './programs/packages.mjs';
@@ -53,19 +52,14 @@ let leaving = false;
 /** The tests that this machine has no means for: said again at the end. @type {string[]} */
 const notRun = [];
 
-for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => void leave(130));
-watchParent(() => void leave(1));
-
-try {
-  await main();
-  await leave(0);
-} catch (error) {
-  if (!leaving) {
-    totals.failed ||= 1; // a check that failed is a failure, too
-    reportFailure(error);
-    await leave(1);
-  }
-}
+await runToEnd(main, async (code) => {
+  leaving = true;
+  if (code === 1) totals.failed ||= 1; // a check that failed is a failure, too
+  await servers.remove();
+  reports.remove();
+  for (const said of notRun) report(said);
+  process.stdout.write(`${totals.passed} passed, ${totals.failed} failed\n`);
+});
 
 async function main() {
   checkMachine();
@@ -206,16 +200,4 @@ async function step(name, work) {
     report(`${leaving ? 'stopped' : 'FAILED '} ${name} (${seconds()} s)`);
     throw Object.assign(error, { message: `The step "${name}" failed: ${error.message}` });
   }
-}
-
-/** @param {number} code */
-async function leave(code) {
-  if (leaving) return;
-  leaving = true;
-  endCommands();
-  await servers.remove();
-  reports.remove();
-  for (const said of notRun) report(said);
-  process.stdout.write(`${totals.passed} passed, ${totals.failed} failed\n`);
-  process.exit(code);
 }

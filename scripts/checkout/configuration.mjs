@@ -1,8 +1,4 @@
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
-import { ROOT } from './project.mjs';
-
-const load = createRequire(import.meta.url);
+import { built } from './project.mjs';
 
 /**
  * Reads configurations as the built programs will read them.
@@ -15,7 +11,7 @@ export function configurationProblems(configurations, env) {
   const problems = new Set();
   for (const [name, file] of Object.entries(configurations)) {
     try {
-      new (load(join(ROOT, 'dist', file))[name])(env);
+      new (built(file)[name])(env);
     } catch (error) {
       if (error.name !== 'ConfigError') throw error;
       for (const problem of error.problems) problems.add(problem);

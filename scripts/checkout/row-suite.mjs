@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { between } from '../docs/between.mjs';
-import { table } from '../docs/table.mjs';
+import { tableOf } from '../docs/table.mjs';
 import { unknown } from '../processes/command-line.mjs';
 import { ROOT } from './project.mjs';
 import { runSuite } from './suite.mjs';
@@ -21,29 +21,22 @@ import { runSuite } from './suite.mjs';
  */
 export async function runRowSuite({ project, pattern, env, columns, complete = (row) => row, missed, document }) {
   /** @param {Figures[]} figures */
-  const tableOf = (figures) =>
-    table(
-      columns,
-      figures.map((row) => columns.map((column) => String(complete(row)[column] ?? ''))),
-    );
-  /** @param {string} directory */
-  const fileIn = (directory) => join(directory, 'rows.jsonl');
+  const tableOfRows = (figures) => tableOf(columns, figures.map(complete));
   await runSuite({
     project,
     args: ['--testPathPatterns', pattern],
-    env: (directory) => ({ FAULT_REPORT: fileIn(directory), ...env }),
+    env,
     // The measurements so far took minutes.
-    interrupted: (directory) => process.stdout.write(`\n${tableOf(reported(fileIn(directory)))}\n`),
-    after: (directory, { passed, failed, seconds }) => {
-      const figures = reported(fileIn(directory));
-      process.stdout.write(`\n${tableOf(figures)}\n`);
+    interrupted: (figures) => process.stdout.write(`\n${tableOfRows(figures)}\n`),
+    after: (figures, { passed, failed, seconds }) => {
+      process.stdout.write(`\n${tableOfRows(figures)}\n`);
       if (!document) return;
       const { page, part } = document;
       const path = join(ROOT, 'docs', page);
       const minutes = Math.ceil(seconds / 60);
       const when = `${new Date().toISOString().slice(0, 10)}, ${minutes} minutes`;
       const not = missed(figures, failed);
-      const content = `Last full run: ${when}, ${passed + failed - not} rows within every bound, ${not} not.\n\n${tableOf(figures)}`;
+      const content = `Last full run: ${when}, ${passed + failed - not} rows within every bound, ${not} not.\n\n${tableOfRows(figures)}`;
       writeFileSync(path, between(part, readFileSync(path, 'utf8'), content));
     },
   });
@@ -62,16 +55,4 @@ export function chosenRows(rows, parts) {
   const stray = parts.find((part) => !names.some((name) => isMeant(name, part)));
   if (stray !== undefined) throw unknown('row', stray, names);
   return parts.length === 0 ? rows : rows.filter(({ name }) => parts.some((part) => isMeant(name, part)));
-}
-
-/** @param {string} file @returns {Figures[]} what the rows that have ended have reported */
-export function reported(file) {
-  try {
-    return readFileSync(file, 'utf8')
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-  } catch {
-    return []; // no row has ended
-  }
 }

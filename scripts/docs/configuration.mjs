@@ -1,7 +1,6 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { ROOT, SERVICES } from '../checkout/project.mjs';
+import { ROOT, SERVICES, built } from '../checkout/project.mjs';
 import { table } from './table.mjs';
 
 /**
@@ -29,7 +28,7 @@ export function configurations() {
   /** @type {Record<string, { new (env: NodeJS.ProcessEnv): object, settings: Record<string, Setting> }>} */
   const found = {};
   for (const file of configFiles()) {
-    for (const [name, exported] of Object.entries(createRequire(import.meta.url)(file))) {
+    for (const [name, exported] of Object.entries(built(file))) {
       // UsersMigrationConfig configures the "users migration".
       const process = name.replace(/Config$/, '').replace(/(?<=[a-z])[A-Z]/g, ' $&');
       if (exported?.settings) found[process.toLowerCase()] = exported;
@@ -40,8 +39,8 @@ export function configurations() {
 
 function configFiles() {
   return ['apps', 'libs']
-    .flatMap((kind) => readdirSync(join(ROOT, 'dist', kind)).map((name) => join(ROOT, 'dist', kind, name, 'src/config.js')))
-    .filter((file) => existsSync(file))
+    .flatMap((kind) => readdirSync(join(ROOT, 'dist', kind)).map((name) => join(kind, name, 'src/config.js')))
+    .filter((file) => existsSync(join(ROOT, 'dist', file)))
     .sort();
 }
 

@@ -1,10 +1,5 @@
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
-import { ROOT } from '../checkout/project.mjs';
+import { built } from '../checkout/project.mjs';
 import { table } from './table.mjs';
-
-/** @param {string} file */
-const built = (file) => createRequire(import.meta.url)(join(ROOT, 'dist/libs/contracts/src', file));
 
 /**
  * @typedef {object} Declared
@@ -13,7 +8,7 @@ const built = (file) => createRequire(import.meta.url)(join(ROOT, 'dist/libs/con
  */
 
 /** @type {() => Declared[]} */
-const declared = () => built('all-messages.js').HTTP_MESSAGES;
+const declared = () => built('libs/contracts/src/all-messages.js').HTTP_MESSAGES;
 
 /** @param {Declared} message */
 const operationOf = ({ http: { path } }) => path.replace('/v1/', '');
@@ -31,7 +26,7 @@ export function httpOperations() {
 /** The errors that one operation has for reasons of its own. An error that several share is one row. */
 export function ownErrorsTable() {
   /** @type {{ HTTP_STATUS: Record<string, number> }} */
-  const { HTTP_STATUS } = built('error.js');
+  const { HTTP_STATUS } = built('libs/contracts/src/error.js');
   /** @type {Map<string, { operations: string[], cells: string[] }>} */
   const rows = new Map();
   for (const operation of declared())

@@ -1,7 +1,5 @@
-import { table } from './table.mjs';
+import { code, table } from './table.mjs';
 
-/** @param {string} text */
-const code = (text) => `\`${text}\``;
 /** @param {string[]} names */
 const list = (names) => names.map(code).join(', ');
 
@@ -24,7 +22,7 @@ const REQUIRED = ['x-api-key', 'message_id'];
  * The first sentence: the page at /docs/messages has them all.
  * @param {string} text
  */
-const inShort = (text) => text.replace(/(?<=\.) .*/s, '');
+export const firstSentence = (text) => text.replace(/(?<=\.) .*/s, '');
 
 /** @param {Reference} options */
 const nameOf = ({ $ref }) => $ref.slice($ref.lastIndexOf('/') + 1);
@@ -49,7 +47,7 @@ export function operationsTable(document) {
       .map(({ title, tags: [, kind], summary }) => [
         code(title),
         kind.name,
-        inShort(summary),
+        firstSentence(summary),
         list(fieldsOf(document, components.messages[title].payload)),
         list(fieldsOf(document, components.messages[`${title}.reply`].payload)),
       ]),

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { SERVICES, mainOf } from '../checkout/project.mjs';
 import { modulesOf } from '../dev/module-graph.mjs';
-import { table } from './table.mjs';
+import { code, table } from './table.mjs';
 
 /** @typedef {{ name: string, help: string, type: string, labelNames: string[], services: string[] }} Metric */
 
@@ -50,8 +50,6 @@ const byName = (a, b) => (a.name < b.name ? -1 : 1);
 /** One table of the metrics of this system, and one of those of every process with prom-client. */
 export function metricsTables() {
   const all = metrics();
-  /** @param {string} name */
-  const code = (name) => `\`${name}\``;
   const rows = all.own.map(({ name, help, type, labelNames, services }) => [
     code(name),
     type,

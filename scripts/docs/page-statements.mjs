@@ -1,9 +1,4 @@
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
-import { ROOT } from '../checkout/project.mjs';
-
-/** @param {string} file */
-const built = (file) => createRequire(import.meta.url)(join(ROOT, 'dist', file));
+import { built } from '../checkout/project.mjs';
 
 /**
  * Every statement by which notifications/get reads a page, as PostgreSQL gets it.

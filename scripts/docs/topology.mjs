@@ -1,14 +1,9 @@
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
-import { ROOT } from '../checkout/project.mjs';
-import { table } from './table.mjs';
-
-/** @param {string} text */
-const code = (text) => `\`${text}\``;
+import { built } from '../checkout/project.mjs';
+import { code, table } from './table.mjs';
 
 /** The rights of each broker account, from the list by which set-up creates them. */
 export function accountsTable() {
-  const { RIGHTS } = createRequire(import.meta.url)(join(ROOT, 'dist/libs/rabbitmq-admin/src/accounts/rights.js'));
+  const { RIGHTS } = built('libs/rabbitmq-admin/src/accounts/rights.js');
   return table(
     [
       'Account',
@@ -34,11 +29,8 @@ const DELAY = '<delay>';
 
 /** Exchanges, queues and bindings, from the same lists that are declared at set-up. Rows that differ in one cell are one row. */
 export function topologyTables() {
-  const load = createRequire(import.meta.url);
   /** @type {typeof import('../../libs/rabbitmq/src/topology/topology.ts')} */
-  const { EXCHANGES, QUEUES, BINDINGS, LANE_NUMBERS, RETRY_DELAYS, SERVICES } = load(
-    join(ROOT, 'dist/libs/rabbitmq/src/topology/topology.js'),
-  );
+  const { EXCHANGES, QUEUES, BINDINGS, LANE_NUMBERS, RETRY_DELAYS, SERVICES } = built('libs/rabbitmq/src/topology/topology.js');
   /** @param {{ arguments: Record<string, string | number> }} queue */
   const argumentsOf = (queue) =>
     Object.entries(queue.arguments)

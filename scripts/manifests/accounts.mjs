@@ -1,7 +1,5 @@
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { ROOT, SERVICES } from '../checkout/project.mjs';
+import { SERVICES, built } from '../checkout/project.mjs';
 
 const CLUSTER = { rabbitmqClusterReference: { name: 'rabbitmq' } };
 
@@ -11,7 +9,7 @@ const CLUSTER = { rabbitmqClusterReference: { name: 'rabbitmq' } };
  */
 export function accountManifests() {
   /** @type {typeof import('../../libs/rabbitmq-admin/src/accounts/rights.ts')} */
-  const { RIGHTS, topicRights } = createRequire(import.meta.url)(join(ROOT, 'dist/libs/rabbitmq-admin/src/accounts/rights.js'));
+  const { RIGHTS, topicRights } = built('libs/rabbitmq-admin/src/accounts/rights.js');
   const objects = Object.entries(RIGHTS)
     .filter(([account]) => SERVICES.includes(account))
     .flatMap(([account, rights]) => {

@@ -1,9 +1,8 @@
-import { createRequire } from 'node:module';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { imageEnvironment } from '../containers/dockerfile.mjs';
 import { READ_BY_OPENTELEMETRY, configurations } from '../docs/configuration.mjs';
-import { APPS, NODE_FLAGS, ROOT } from '../checkout/project.mjs';
+import { APPS, NODE_FLAGS, ROOT, built } from '../checkout/project.mjs';
 import { addressProblem } from './cluster.mjs';
 import { nameOf, podOf } from './overlays.mjs';
 
@@ -49,7 +48,7 @@ function programProblems({ containers: [{ command }], terminationGracePeriodSeco
   if (flags !== NODE_FLAGS.join(' '))
     problems.push(`node's flags are ${flags}; scripts/checkout/project.mjs says ${NODE_FLAGS.join(' ')}`);
   const delay = containers[0].env.find((/** @type {Variable} */ { name }) => name === 'SHUTDOWN_DELAY_MS')?.value ?? 0;
-  const { SHUTDOWN_LIMIT_MS } = createRequire(import.meta.url)(join(ROOT, 'dist/libs/runtime/src/settings/common-settings.js'));
+  const { SHUTDOWN_LIMIT_MS } = built('libs/runtime/src/settings/common-settings.js');
   if (terminationGracePeriodSeconds * 1000 <= Number(delay) + SHUTDOWN_LIMIT_MS)
     problems.push(`terminationGracePeriodSeconds must be more than the delay and the drain (${delay} + ${SHUTDOWN_LIMIT_MS} ms)`);
   return problems;

@@ -1,6 +1,5 @@
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
-import { ROOT } from '../checkout/project.mjs';
+import { Registry } from 'prom-client';
+import { built } from '../checkout/project.mjs';
 import { nameOf } from './overlays.mjs';
 
 /** @typedef {import('./overlays.mjs').Manifest} Manifest */
@@ -23,7 +22,7 @@ export function mostWriters({ maxConnections, users, readers, poolSize = 10 }) {
 /** @returns {string} the regular expression for the queues that notification writers consume */
 function commandQueues() {
   /** @type {typeof import('../../libs/rabbitmq/src/topology/consumed-queues.ts')} */
-  const { consumedQueues } = createRequire(import.meta.url)(join(ROOT, 'dist/libs/rabbitmq/src/topology/consumed-queues.js'));
+  const { consumedQueues } = built('libs/rabbitmq/src/topology/consumed-queues.js');
   const names = consumedQueues('notifications', ['commands'], 1).map(({ name }) => name.replaceAll('.', '[.]'));
   return `^(${names.join('|')})$`;
 }
@@ -59,9 +58,7 @@ export function scalingProblems(manifests, namespace) {
 
 /** @param {string} query @param {string} namespace */
 function queryProblems(query, namespace) {
-  const load = createRequire(import.meta.url);
-  const { TransportMetrics } = load(join(ROOT, 'dist/libs/rabbitmq/src/metrics.js'));
-  const { Registry } = load('prom-client');
+  const { TransportMetrics } = built('libs/rabbitmq/src/metrics.js');
   const registry = new Registry();
   TransportMetrics.of(registry);
   const names = [...query.matchAll(/\b(\w+)_bucket\b/g)].map(([, name]) => name);

@@ -40,12 +40,12 @@ const HELP = { help: { help: 'this text' } };
 /**
  * Reads the arguments of this process. Help and mistakes end it, with 0 and 2, so a script asks before it starts anything.
  * @template {Record<string, Option>} O
- * @template R
+ * @template [R=void]
  * @param {CommandLine<O>} table
- * @param {(read: Arguments<O>) => R} interpret may throw a UsageError
+ * @param {(read: Arguments<O>) => R} [interpret] may throw a UsageError; absent: there are no arguments
  * @returns {R}
  */
-export function commandLine(table, interpret) {
+export function commandLine(table, interpret = () => /** @type {R} */ (undefined)) {
   const args = process.argv.slice(2);
   try {
     if (asksForHelp(table, args)) {

@@ -1,10 +1,8 @@
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { UserError } from '../checkout/machine.mjs';
+import { ROOT } from '../checkout/project.mjs';
 import { runQuietly } from '../processes/command.mjs';
-
-const INSTALLER = fileURLToPath(new URL('./apt-install.sh', import.meta.url));
 
 /** Set where nothing must be installed, by whatever is started: a single test file takes seconds, or says what is missing. */
 export const INSTALL_NOTHING = 'INSTALL_NOTHING';
@@ -41,28 +39,30 @@ export function canInstall() {
 /**
  * Installs with apt-get. A dpkg interrupted half-way needs repair by hand, so this one is left to finish even if we are stopped.
  * @param {string} name for messages
- * @param {string[]} packages
- * @param {string} [installer] one that keeps the package from starting its service
+ * @param {string[]} packages one only, where there are units
+ * @param {string[]} [units] of systemd, which the package must not start
  */
-export const install = (name, packages, installer = INSTALLER) =>
-  runQuietly('sh', [installer, ...packages], { name: `The installation of ${name}`, mayOutliveUs: true });
+export function install(name, packages, units = []) {
+  const script = join(ROOT, 'scripts/programs', units.length > 0 ? 'install-server.sh' : 'apt-install.sh');
+  return runQuietly('sh', [script, ...packages, ...units], { name: `The installation of ${name}`, mayOutliveUs: true });
+}
 
 /**
  * Installs a program where that is possible.
  * @param {object} program
  * @param {string} program.name
  * @param {() => boolean | Promise<boolean>} program.has
- * @param {string[]} [program.packages]
- * @param {string} [program.installer] in place of packages
+ * @param {string[]} program.packages
+ * @param {string[]} [program.units] see {@link install}
  * @param {string} program.missing what to do without it
  * @param {(what: string) => void} onProgress called before something that takes long
  * @throws {UserError} with `missing`
  */
-export async function needProgram({ name, has, packages = [], installer, missing }, onProgress) {
+export async function needProgram({ name, has, packages, units, missing }, onProgress) {
   if (await has()) return;
   if (canInstall()) {
     onProgress(`installing ${name} with apt-get (once)`);
-    await install(name, packages, installer);
+    await install(name, packages, units);
     if (await has()) return;
   }
   throw new UserError(missing);

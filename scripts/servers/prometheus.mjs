@@ -1,11 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { freePorts } from '../processes/free-port.mjs';
 import { ServerProcess } from '../processes/server-process.mjs';
 import { findProgram, needProgram } from '../programs/packages.mjs';
-
-const INSTALLER = fileURLToPath(new URL('./prometheus-install.sh', import.meta.url));
 
 export const PROMETHEUS_MISSING =
   'This needs Prometheus with promtool, and they were not found. On Debian: apt-get install prometheus';
@@ -15,7 +12,16 @@ export const hasPrometheus = () => ['prometheus', 'promtool'].every(findProgram)
 
 /** @param {(what: string) => void} onProgress called before something that takes long */
 export const needPrometheus = (onProgress) =>
-  needProgram({ name: 'Prometheus', has: hasPrometheus, installer: INSTALLER, missing: PROMETHEUS_MISSING }, onProgress);
+  needProgram(
+    {
+      name: 'Prometheus',
+      has: hasPrometheus,
+      packages: ['prometheus'],
+      units: ['prometheus.service'],
+      missing: PROMETHEUS_MISSING,
+    },
+    onProgress,
+  );
 
 /**
  * Starts a Prometheus of our own. It reads the addresses of its targets from `targets.json` in the directory, whenever that file changes.

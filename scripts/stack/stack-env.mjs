@@ -1,7 +1,5 @@
 import { rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
-import { ROOT, SERVICES, STACK_ENV } from '../checkout/project.mjs';
+import { SERVICES, STACK_ENV, built } from '../checkout/project.mjs';
 
 // Where a process listens is its own affair: a replica that took them over would collide.
 const NOT_SHARED = ['PORT', 'HEALTH_PORT'];
@@ -34,8 +32,7 @@ export function removeStackEnv() {
 // The names that a service's configuration class declares.
 /** @param {string} service */
 function settingsOf(service) {
-  const exported = createRequire(import.meta.url)(join(ROOT, 'dist/apps', service, 'src/config.js'));
-  return Object.values(exported)
+  return Object.values(built(`apps/${service}/src/config.js`))
     .flatMap((one) => Object.values(one?.settings ?? {}))
     .flatMap((setting) => setting.names ?? [])
     .flatMap((/** @type {string} */ name) => [name, `${name}_FILE`]);

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { documentedSql } from '@app/testing/database/documented-sql';
 import { eventually } from '@app/testing/eventually';
+import { report } from '@app/testing/report';
 import { keepCalling } from '@app/testing/system/keep-calling';
 import { PrivateServer } from '@app/testing/system/private-server';
 import { System } from '@app/testing/system/system';
-import { report } from './report';
 
 const CALLERS = 8;
 const RATE = 100;

@@ -1,9 +1,9 @@
 import { connect } from 'amqplib';
 import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
+import { report } from '@app/testing/report';
 import { PrivateServer } from '@app/testing/system/private-server';
 import { as, Fleet, run, setUp, underCalls, type Env } from './fleet';
-import { report } from './report';
 
 const COMMANDS = 300;
 /** Queues in which nothing waits for a service. */

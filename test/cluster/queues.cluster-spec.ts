@@ -1,10 +1,9 @@
-import { appendFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { connect, type ChannelModel, type ConfirmChannel } from 'amqplib';
+import { report } from '@app/testing/report';
 import { PrivateServer } from '@app/testing/system/private-server';
 import { BrokerCluster } from './harness/broker-cluster';
 
-const { FAULT_REPORT } = process.env;
 const SECONDS = 8;
 const ROUNDS = 3;
 /** Of messages without a confirm, and of messages without an ack, for each client. */
@@ -55,13 +54,12 @@ describe('quorum queues of commands', () => {
       const rates = of(({ perSecond }) => perSecond);
       expect(rates[0]).toBeGreaterThan(0);
       const commands = name === 'one command' ? 1 : 32;
-      const figures = {
+      report({
         row: `${system}, ${name} in a message`,
         'messages a second': `${Math.round(rates[1] ?? 0)} (${Math.round(rates[0] ?? 0)}-${Math.round(rates[2] ?? 0)})`,
         'commands a second': Math.round((rates[1] ?? 0) * commands),
         'processors in use': `${Math.round(100 * (of(({ busy }) => busy)[1] ?? 0))} %`,
-      };
-      if (FAULT_REPORT) appendFileSync(FAULT_REPORT, `${JSON.stringify(figures)}\n`);
+      });
     }
   });
 });

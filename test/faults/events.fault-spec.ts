@@ -1,10 +1,11 @@
 import { connect, type ChannelModel } from 'amqplib';
 import type { CloudEvent } from '@app/contracts/event';
 import { eventually } from '@app/testing/eventually';
+import { report } from '@app/testing/report';
 import { Caller } from './harness/caller';
 import { Cluster } from './harness/cluster';
 import { Random, seedOfRun } from './harness/random';
-import { lasting, report } from './harness/run-fault';
+import { lasting } from './harness/run-fault';
 import { verify } from './harness/verify';
 import { Workload } from './harness/workload';
 

@@ -4,9 +4,9 @@ import { AddNotification } from '@app/contracts/notifications.add';
 import { NotificationAdded } from '@app/contracts/events.notifications';
 import { commandQueue, LANE_NUMBERS, LANES, type Lane } from '@app/rabbitmq/topology/topology';
 import { eventually } from '@app/testing/eventually';
+import { report } from '@app/testing/report';
 import { Cluster } from './harness/cluster';
 import { Random, seedOfRun } from './harness/random';
-import { report } from './harness/run-fault';
 
 /** As many as a lane holds. */
 const COMMANDS = 50_000;

@@ -1,7 +1,8 @@
 import { eventually } from '@app/testing/eventually';
+import { report } from '@app/testing/report';
 import { Cluster } from './harness/cluster';
 import { Random, seedOfRun } from './harness/random';
-import { describeFaults, report, type Fault } from './harness/run-fault';
+import { describeFaults, type Fault } from './harness/run-fault';
 import { Workload } from './harness/workload';
 
 /** Like a deployment: one process after the other; the successor starts before the next one stops. */

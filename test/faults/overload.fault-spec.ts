@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
+import { report } from '@app/testing/report';
 import { Cluster } from './harness/cluster';
 import { Load, type LoadOptions } from './harness/load';
 import { Random, seedOfRun } from './harness/random';
-import { recovery, report } from './harness/run-fault';
+import { recovery } from './harness/run-fault';
 import { verify, type Verdict } from './harness/verify';
 import { Workload } from './harness/workload';
 

@@ -1,9 +1,9 @@
 import { connect, type ChannelModel, type ConfirmChannel, type ConsumeMessage } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
+import { report } from '@app/testing/report';
 import { Cluster } from './harness/cluster';
 import type { Thing } from './harness/journal';
 import { Random, seedOfRun } from './harness/random';
-import { report } from './harness/run-fault';
 import { Workload } from './harness/workload';
 
 /** Most published messages without a confirm. */

@@ -1,6 +1,7 @@
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '@app/testing/eventually';
+import { report } from '@app/testing/report';
 import { keepCalling } from '@app/testing/system/keep-calling';
 import { Cluster, type Node } from './harness/cluster';
 import { Noise } from './harness/noise';
@@ -144,9 +145,4 @@ function longestPause(answered: Workload['statuses']): number {
   const times = answered.flatMap(({ askedAt, status, ms = 0 }) => (status === 200 ? [askedAt + ms] : [])).sort((a, b) => a - b);
   const pauses = times.slice(1).map((time, index) => time - times[index]);
   return Math.max(0, ...pauses);
-}
-
-function report(row: Record<string, unknown>): void {
-  const file = process.env.UPGRADE_REPORT;
-  if (file) appendFileSync(file, `${JSON.stringify(row)}\n`);
 }

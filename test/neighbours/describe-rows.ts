@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { report } from '../faults/harness/run-fault';
+import { report } from '@app/testing/report';
 import type { Measured } from './good-tenant';
 import { NeighbourSystem } from './neighbour-system';
 import { boundOf, measureQuiet, MOST_REMOVAL_MS, runRow, tidyUp, type Outcome, type Quiet, type Row } from './row';

@@ -1,13 +1,13 @@
-import { appendFileSync } from 'node:fs';
 import { SERVICES, letterQueues } from '@app/rabbitmq/topology/topology';
 import { eventually } from '@app/testing/eventually';
+import { report } from '@app/testing/report';
 import { Autoscaler } from './harness/autoscaler';
 import { Load } from './harness/load';
 import type { ScaledObject } from './harness/scaled-object';
 import { ScalingSystem } from './harness/scaling-system';
 import { valueOf } from './harness/sources';
 
-const { SCALING, FAULT_REPORT } = process.env;
+const { SCALING } = process.env;
 if (!SCALING) throw new Error('SCALING is not set: run "npm run test:scaling".');
 /**
  * The ScaledObject as rendered, except for its minimum, because the loads are chosen for one writer, and for its maximum, which follows from the
@@ -64,7 +64,7 @@ describe('notification writers', () => {
       const { asked, replicas } = autoscaler.decide([backlog, age], system.replicas, second());
       const found = { second: second(), rate, backlog, age, asked, writers: replicas, connections: await system.connections() };
       looks.push(found);
-      note(columns(found));
+      report(columns(found));
       await system.scaleTo(replicas);
     };
     timer = setInterval(() => {
@@ -105,7 +105,7 @@ describe('notification writers', () => {
 
       const stored = await system.stored();
       const connections = Math.max(...looks.map((look) => look.connections));
-      note({
+      report({
         second: second().toFixed(),
         result: `${load.published} published, ${stored} stored; the backlog was gone ${(gone - burst).toFixed()} s after the begin of the burst, ${(gone - over).toFixed()} s after its end; at most ${connections} of ${maxConnections} connections`,
       });
@@ -136,11 +136,6 @@ describe('notification writers', () => {
     LIMIT_MS,
   );
 });
-
-/** A row of the table. */
-function note(row: Record<string, unknown>): void {
-  if (FAULT_REPORT) appendFileSync(FAULT_REPORT, `${JSON.stringify(row)}\n`);
-}
 
 /** Commands that were given up. */
 async function letters({ broker }: ScalingSystem): Promise<number> {

@@ -1,4 +1,3 @@
-import { appendFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 
 /** Number of cases: a short default, unless the environment sets another. */
@@ -87,12 +86,6 @@ async function shrink<Case>(campaign: Campaign<Case>, seed: number, path: string
     `${replay(campaign, seed, details.counterexamplePath ?? path)}\nshrunk ${details.numShrinks} times to ${shown(details.counterexample?.[0])}`,
     { cause: details.errorInstance },
   );
-}
-
-/** Writes a line of the report of the full run. */
-export function report(row: Record<string, unknown>): void {
-  const file = process.env.SECURITY_REPORT;
-  if (file) appendFileSync(file, `${JSON.stringify(row)}\n`);
 }
 
 /** Counts outcomes by name, for the report: a suite whose requests are all refused proves little. */

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConsumeMessage } from 'amqplib';
+import { report } from '@app/testing/report';
 import { OPERATIONS, patternOf } from '@app/testing/system/system';
-import { amountOf, report, runCampaign, Tally } from './campaign';
+import { amountOf, runCampaign, Tally } from './campaign';
 import { DirectPublisher, type BrokerReply } from './direct-publisher';
 import { bytesCases, httpCases, queueCases, type BytesCase, type HttpCase, type QueueCase } from './hostile-cases';
 import { ValidValues } from './hostile-values';

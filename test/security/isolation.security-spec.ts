@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
+import { report } from '@app/testing/report';
 import { OPERATIONS } from '@app/testing/system/system';
-import { amountOf, report, SEED, Tally } from './campaign';
+import { amountOf, SEED, Tally } from './campaign';
 import { DirectPublisher } from './direct-publisher';
 import { HttpClient } from './http-client';
 import { SharedRun, TenantCaller } from './tenant-caller';

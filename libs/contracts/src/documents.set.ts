@@ -1,6 +1,6 @@
 import { ACCESS_TYPES, type AccessType } from './access';
 import { Described, Identifier, Int64, Nested, OneOf, Success } from './fields';
-import { command, type Naming, type Refusal } from './message';
+import { command, type Naming, type Refusal, type Sent } from './message';
 import { refuseMisspelt } from './misspelt';
 
 export class SetDocumentRequest {
@@ -22,7 +22,7 @@ export class SetDocumentRequest {
   )
   access?: AccessType;
 
-  static refuse(_: SetDocumentRequest, sent: Readonly<Record<string, unknown>>, named: Naming): Refusal | undefined {
+  static refuse(_: SetDocumentRequest, sent: Sent, named: Naming): Refusal | undefined {
     return refuseMisspelt(SetDocumentRequest, sent, named);
   }
 }

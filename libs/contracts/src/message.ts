@@ -14,13 +14,14 @@ export interface Refusal {
 /** Names a field in a message as its caller sends it: over HTTP with `data` in front. Without a field: the body. */
 export type Naming = (field?: string) => string;
 
+/** A body as it came, also with fields that the contract does not have. */
+export type Sent = Readonly<Record<string, unknown>>;
+
 /** A class whose decorators are the contract of a message body. */
 export interface BodyClass<T> {
   new (): T;
-  /**
-   * A rule over several fields. Runs after every field has passed. `sent` also has fields that the contract does not have.
-   */
-  refuse?(body: T, sent: Readonly<Record<string, unknown>>, named: Naming): Refusal | undefined;
+  /** A rule over several fields. Runs after every field has passed. */
+  refuse?(body: T, sent: Sent, named: Naming): Refusal | undefined;
 }
 
 /** A process of this system that publishes messages: see {@link Message.callers}. */

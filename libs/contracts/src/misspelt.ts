@@ -1,6 +1,6 @@
 import { distance } from 'fastest-levenshtein';
 import { fieldsOf } from './fields';
-import type { Naming, Refusal } from './message';
+import type { Naming, Refusal, Sent } from './message';
 
 /** Letters by which a misspelt name may differ from a field's. */
 const MISSPELT = 2;
@@ -10,8 +10,6 @@ const LEAST_ABBREVIATION = 3;
 const MOST_LETTERS = 64;
 /** Unknown fields that are compared with a missing one. */
 const MAX_COMPARED = 100;
-
-type Sent = Readonly<Record<string, unknown>>;
 
 /** Finds the unknown field that a missing one may be, because unknown fields are dropped in silence. */
 export function misspeltIn(type: new () => object, sent: Sent): (missing: string) => string | undefined {

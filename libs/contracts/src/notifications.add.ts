@@ -161,7 +161,7 @@ export const AddNotification = command('notifications.add.v1', AddNotificationRe
       documentId: 'roadmap',
       locationId: 'chapter-2',
       notificationId: 'release-1.0',
-      actionUser: { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com' },
+      actionUser: ADA,
       displayHeadlineMessageTemplate: '{actionUser} released {version}',
       displayHeadlineMessageTemplateData: { actionUser: { userId: 'ada', name: 'Ada Lovelace' }, version: '1.0' },
       displayBodyMessage: 'Please have a look.',

@@ -1,6 +1,6 @@
 import { JSONSchema } from 'class-validator-jsonschema';
 import { Described, Identifier, Identifiers, Success, WholeNumber } from './fields';
-import { command, type Naming, type Refusal } from './message';
+import { command, type Naming, type Refusal, type Sent } from './message';
 import { refuseMisspelt } from './misspelt';
 import { decodeMomentToken, PageToken } from './page-token';
 
@@ -9,7 +9,7 @@ const FILTERS = ['documentId', 'locationId', 'notificationIds'] as const;
 /** Names by which a caller may mean some of the notifications, and that are no fields. */
 const MEANS_SOME = /^(id|ids|user|users|user_?ids?)$/i;
 
-/** The supported sets of filters, each with organizationId. */
+/** The supported sets of filters, each with organizationId and in the order of FILTERS. */
 export const DELETE_COMBINATIONS: readonly (readonly (typeof FILTERS)[number][])[] = [
   ['documentId'],
   ['documentId', 'notificationIds'],
@@ -48,15 +48,9 @@ export class DeleteNotificationsRequest {
   pageToken?: string;
 
   /** A filter by user, as notifications/get has it, and an `id`, as notifications have it, are refused: ignored, they would delete too much. */
-  static refuse(
-    request: DeleteNotificationsRequest,
-    sent: Readonly<Record<string, unknown>>,
-    named: Naming,
-  ): Refusal | undefined {
+  static refuse(request: DeleteNotificationsRequest, sent: Sent, named: Naming): Refusal | undefined {
     const given = FILTERS.filter((filter) => request[filter] !== undefined);
-    const supported = DELETE_COMBINATIONS.some(
-      (filters) => filters.length === given.length && filters.every((filter) => given.includes(filter)),
-    );
+    const supported = DELETE_COMBINATIONS.some((filters) => String(filters) === String(given));
     const ignored = Object.keys(sent).filter((name) => MEANS_SOME.test(name));
     if (!supported || ignored.length > 0) {
       const [first = 'documentId', ...others] = [...given, ...ignored];
@@ -103,6 +97,10 @@ export class DeleteNotificationsResult {
 
 const DELETED = { success: true, message: 'Notification deleted.' };
 const ANSWER = { status: 'success', message: 'Notification(s) deleted successfully.' } as const;
+const ONE_OF_TWO = {
+  ...ANSWER,
+  data: { 'release-1.0': DELETED, unknown: { success: false, message: 'Failed to delete notification.' } },
+};
 
 export const DeleteNotifications = command('notifications.delete.v1', DeleteNotificationsRequest, DeleteNotificationsResult, {
   open: true,
@@ -110,10 +108,7 @@ export const DeleteNotifications = command('notifications.delete.v1', DeleteNoti
   purpose: `Deletes notifications for all their users. Supported filters, each with \`organizationId\`: ${SUPPORTED}. A success means that no query returns them any more. Their ids stay taken for 25 hours, so that a repeated command does not bring them back. Needs a \`message_id\`: a redelivered command deletes nothing that was stored after its first delivery.`,
   example: {
     request: { organizationId: 'acme', documentId: 'roadmap', notificationIds: ['release-1.0', 'unknown'] },
-    result: {
-      ...ANSWER,
-      data: { 'release-1.0': DELETED, unknown: { success: false, message: 'Failed to delete notification.' } },
-    },
+    result: ONE_OF_TWO,
   },
   http: {
     path: '/v1/notifications/delete',
@@ -138,19 +133,10 @@ An id stays taken for 25 hours. Adding the same notification again is answered w
           summary: 'By their ids',
           value: { organizationId: 'acme', notificationIds: ['release-1.0', 'unknown'] },
         },
-        document: {
-          summary: 'Of a document',
-          value: { organizationId: 'acme', documentId: 'roadmap' },
-        },
+        document: { summary: 'Of a document', value: { organizationId: 'acme', documentId: 'roadmap' } },
       },
       result: {
-        identified: {
-          summary: 'One was there, one was not',
-          value: {
-            ...ANSWER,
-            data: { 'release-1.0': DELETED, unknown: { success: false, message: 'Failed to delete notification.' } },
-          },
-        },
+        identified: { summary: 'One was there, one was not', value: ONE_OF_TWO },
         more: {
           summary: 'More are left',
           value: { ...ANSWER, data: { 'release-1.0': DELETED }, pageToken: 'WzE3NjcyMjU2MDAwMDBd' },

@@ -4,7 +4,7 @@ import { decodePageToken, PageToken } from './page-token';
 
 const FILTERS = ['documentId', 'locationId', 'userId', 'notificationIds'] as const;
 
-/** The supported sets of filters, each with organizationId. */
+/** The supported sets of filters, each with organizationId and in the order of FILTERS. */
 export const FILTER_COMBINATIONS = [
   ['documentId'],
   ['documentId', 'notificationIds'],
@@ -46,10 +46,7 @@ export class GetNotificationsRequest {
 
   static refuse(request: GetNotificationsRequest): Refusal | undefined {
     const given = FILTERS.filter((filter) => request[filter] !== undefined);
-    const supported = FILTER_COMBINATIONS.some(
-      (filters) => filters.length === given.length && filters.every((filter) => given.includes(filter)),
-    );
-    if (supported) return undefined;
+    if (FILTER_COMBINATIONS.some((filters) => String(filters) === String(given))) return undefined;
     // Without any, one of these two is missing in every case.
     const [first = 'documentId', ...others] = given.length > 0 ? given : (['documentId', 'userId'] as const);
     const message = `This combination of filters is not supported. Supported, each with organizationId: ${SUPPORTED}.`;
@@ -149,20 +146,22 @@ export class GetNotificationsResult {
   pageToken?: string;
 }
 
+const ANSWER = { status: 'success', message: 'Notification(s) retrieved successfully.' } as const;
+const ADA = { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com' };
+
 export const GetNotifications = query('notifications.get.v1', GetNotificationsRequest, GetNotificationsResult, {
   open: true,
   purpose: `Reads notifications in pages, newest first. Supported filters, each with \`organizationId\`: ${SUPPORTED}.`,
   example: {
     request: { organizationId: 'acme', documentId: 'roadmap', userId: 'grace', pageSize: 50 },
     result: {
-      status: 'success',
-      message: 'Notification(s) retrieved successfully.',
+      ...ANSWER,
       data: [
         {
           id: 'release-1.0',
           notificationSource: 'custom',
           notificationSourceData: { release: { version: '1.0', notes: ['first'] } },
-          actionUser: { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com' },
+          actionUser: ADA,
           displayBodyMessage: 'Please have a look.',
           displayHeadlineMessageTemplate: '{actionUser} released {version}',
           displayHeadlineMessageTemplateData: { actionUser: { userId: 'ada', name: 'Ada Lovelace' }, version: '1.0' },
@@ -190,10 +189,7 @@ ${FILTER_COMBINATIONS.map((filters) => `- ${filters.map((filter) => `\`${filter}
 Meant for SDK v3 or earlier clients.`,
     examples: {
       request: {
-        user: {
-          summary: 'Of a user in a document',
-          value: { organizationId: 'acme', documentId: 'roadmap', userId: 'grace' },
-        },
+        user: { summary: 'Of a user in a document', value: { organizationId: 'acme', documentId: 'roadmap', userId: 'grace' } },
         page: {
           summary: 'Of a document, oldest first, in pages',
           value: { organizationId: 'acme', documentId: 'roadmap', order: 'asc', pageSize: 50 },
@@ -207,14 +203,13 @@ Meant for SDK v3 or earlier clients.`,
         found: {
           summary: 'One notification',
           value: {
-            status: 'success',
-            message: 'Notification(s) retrieved successfully.',
+            ...ANSWER,
             data: [
               {
                 id: '0b6d4c0e-7f43-4a57-9d8c-2f9b1a3c5e70',
                 notificationSource: 'custom',
                 notificationSourceData: {},
-                actionUser: { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com' },
+                actionUser: ADA,
                 displayBodyMessage: 'Please have a look.',
                 displayHeadlineMessageTemplate: '{actionUser} finished {place}',
                 displayHeadlineMessageTemplateData: { place: 'the roadmap' },
@@ -226,10 +221,7 @@ Meant for SDK v3 or earlier clients.`,
             ],
           },
         },
-        nothing: {
-          summary: 'Nothing found',
-          value: { status: 'success', message: 'Notification(s) retrieved successfully.', data: [] },
-        },
+        nothing: { summary: 'Nothing found', value: { ...ANSWER, data: [] } },
       },
     },
   },

@@ -1,6 +1,6 @@
 import { JSONSchema } from 'class-validator-jsonschema';
 import { Described, Identifier, Identifiers, Int64, LIMITS, NestedList, Success, WholeNumber } from './fields';
-import { command, type Naming, type Refusal } from './message';
+import { command, type Naming, type Refusal, type Sent } from './message';
 import { refuseMisspelt } from './misspelt';
 
 /** Fields of a notification that an update does not change. */
@@ -60,11 +60,7 @@ export class UpdateNotificationsRequest {
   )
   readUpTo?: number;
 
-  static refuse(
-    request: UpdateNotificationsRequest,
-    sent: Readonly<Record<string, unknown>>,
-    named: Naming,
-  ): Refusal | undefined {
+  static refuse(request: UpdateNotificationsRequest, sent: Sent, named: Naming): Refusal | undefined {
     const { notifications, userId, readUpTo, documentId, locationId } = request;
     const isUpTo = userId !== undefined && readUpTo !== undefined;
     if (notifications ? userId !== undefined || readUpTo !== undefined : !isUpTo)
@@ -79,15 +75,11 @@ export class UpdateNotificationsRequest {
             fields: ['documentId', 'locationId'],
           }
         : undefined;
-    return problemOf(notifications, sent.notifications as readonly Readonly<Record<string, unknown>>[], named);
+    return problemOf(notifications, sent.notifications as readonly Sent[], named);
   }
 }
 
-function problemOf(
-  notifications: readonly UpdatedNotification[],
-  sent: readonly Readonly<Record<string, unknown>>[],
-  named: Naming,
-): Refusal | undefined {
+function problemOf(notifications: readonly UpdatedNotification[], sent: readonly Sent[], named: Naming): Refusal | undefined {
   const refusal = (field: string, problem: string): Refusal => ({ message: `${named(field)} ${problem}`, fields: [field] });
   const ids = new Set<string>();
   let pairs = 0;

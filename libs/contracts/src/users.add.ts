@@ -87,6 +87,14 @@ export class AddUsersResult {
 
 const ADA = { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com' };
 const GRACE = { userId: 'grace', name: 'Grace Hopper', email: 'grace@example.com' };
+const RESULT: AddUsersResult = {
+  status: 'success',
+  message: 'User(s) processed successfully.',
+  data: {
+    ada: { success: true, id: '8c8d357b5e872bbacd45197626bd5759', message: 'User added.' },
+    grace: { success: true, id: '15e5c87b18c1289d45bb4a72961b58e8', message: 'User added.' },
+  },
+};
 
 export const AddUsers = command('users.add.v1', AddUsersRequest, AddUsersResult, {
   open: true,
@@ -98,19 +106,9 @@ export const AddUsers = command('users.add.v1', AddUsersRequest, AddUsersResult,
     request: {
       organizationId: 'acme',
       documentId: 'roadmap',
-      users: [
-        { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com' },
-        { userId: 'grace', name: 'Grace Hopper' },
-      ],
+      users: [ADA, { userId: 'grace', name: 'Grace Hopper' }],
     },
-    result: {
-      status: 'success',
-      message: 'User(s) processed successfully.',
-      data: {
-        ada: { success: true, id: '8c8d357b5e872bbacd45197626bd5759', message: 'User added.' },
-        grace: { success: true, id: '15e5c87b18c1289d45bb4a72961b58e8', message: 'User added.' },
-      },
-    },
+    result: RESULT,
   },
   errors: { FAILED_PRECONDITION: USED_BEFORE },
   http: {
@@ -135,17 +133,7 @@ invalid name, e-mail or initial fails alone, with \`success: false\` and the rea
         organization: { summary: 'To the organization', value: { organizationId: 'acme', users: [{ ...ADA, initial: 'A' }] } },
       },
       result: {
-        added: {
-          summary: 'Both are stored',
-          value: {
-            status: 'success',
-            message: 'User(s) processed successfully.',
-            data: {
-              ada: { success: true, id: '8c8d357b5e872bbacd45197626bd5759', message: 'User added.' },
-              grace: { success: true, id: '15e5c87b18c1289d45bb4a72961b58e8', message: 'User added.' },
-            },
-          },
-        },
+        added: { summary: 'Both are stored', value: RESULT },
       },
     },
   },

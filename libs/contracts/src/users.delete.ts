@@ -1,7 +1,7 @@
 import { JSONSchema } from 'class-validator-jsonschema';
 import { Described, Identifier, Identifiers, Success } from './fields';
 import { USED_BEFORE } from './idempotency';
-import { command, type Naming, type Refusal } from './message';
+import { command, type Naming, type Refusal, type Sent } from './message';
 import { refuseMisspelt } from './misspelt';
 
 export class DeleteUsersRequest {
@@ -17,7 +17,7 @@ export class DeleteUsersRequest {
   @Identifiers('Users to remove. A userId that occurs twice counts once.', { min: 1 })
   userIds: string[];
 
-  static refuse(_: DeleteUsersRequest, sent: Readonly<Record<string, unknown>>, named: Naming): Refusal | undefined {
+  static refuse(_: DeleteUsersRequest, sent: Sent, named: Naming): Refusal | undefined {
     return refuseMisspelt(DeleteUsersRequest, sent, named);
   }
 }

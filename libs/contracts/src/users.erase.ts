@@ -1,6 +1,6 @@
 import { Described, Identifiers, Success } from './fields';
 import { USED_BEFORE } from './idempotency';
-import { command, type Naming, type Refusal } from './message';
+import { command, type Naming, type Refusal, type Sent } from './message';
 import { refuseMisspelt } from './misspelt';
 
 /** Most users of one call. Each is searched for in all notifications of the tenant. */
@@ -18,7 +18,7 @@ export class EraseUsersRequest {
   @Identifiers('Only in these organizations. Absent: in all organizations of the API key.', { min: 1, optional: true })
   organizationIds?: string[];
 
-  static refuse(_: EraseUsersRequest, sent: Readonly<Record<string, unknown>>, named: Naming): Refusal | undefined {
+  static refuse(_: EraseUsersRequest, sent: Sent, named: Naming): Refusal | undefined {
     return refuseMisspelt(EraseUsersRequest, sent, named);
   }
 }

@@ -1,7 +1,7 @@
 import { validateSync, type ValidationError } from 'class-validator';
 import { ApiError, type FieldProblem } from './error';
 import { fieldsOf, objectProblem } from './fields';
-import type { BodyClass, Refusal } from './message';
+import type { BodyClass, Refusal, Sent } from './message';
 import { misspeltIn } from './misspelt';
 
 const MAX_DETAILS = 20;
@@ -18,8 +18,8 @@ export function validateBody<T extends object>(type: BodyClass<T>, value: unknow
   const required = value === undefined ? ' is required and' : '';
   if (notAnObject) throw invalid([{ field: path, message: `${named(path)}${required}${notAnObject}` }]);
 
-  const body = fastPath(type, value as Values) ?? explain(type, value as Values, path);
-  const refusal = type.refuse?.(body, value as Values, (field) => named(path, field));
+  const body = fastPath(type, value as Sent) ?? explain(type, value as Sent, path);
+  const refusal = type.refuse?.(body, value as Sent, (field) => named(path, field));
   if (refusal) throw invalid(problemsOfRule(refusal, path));
   return body;
 }
@@ -34,14 +34,12 @@ function named(path: string, field?: string): string {
 const problemsOfRule = ({ fields, message }: Refusal, path: string): FieldProblem[] =>
   (path ? [path] : fields).map((field) => ({ field, message }));
 
-type Values = Readonly<Record<string, unknown>>;
-
 /**
  * Runs only the checks of the fields. Nearly every body is valid, and class-validator takes ten times as long.
  *
  * @returns undefined when the body is invalid: then class-validator finds the problems
  */
-function fastPath<T extends object>(type: new () => T, value: Values): T | undefined {
+function fastPath<T extends object>(type: new () => T, value: Sent): T | undefined {
   const body = new type();
   for (const { name, check, optional, nested } of fieldsOf(type)) {
     const given = Object.hasOwn(value, name) ? value[name] : undefined;
@@ -50,14 +48,14 @@ function fastPath<T extends object>(type: new () => T, value: Values): T | undef
       return undefined;
     }
     if (check(given) !== undefined) return undefined;
-    const taken = nested ? takeNested(nested(), given as Values | Values[]) : given;
+    const taken = nested ? takeNested(nested(), given as Sent | Sent[]) : given;
     if (taken === undefined) return undefined;
     (body as Record<string, unknown>)[name] = taken;
   }
   return body;
 }
 
-function takeNested(type: new () => object, given: Values | Values[]): object | undefined {
+function takeNested(type: new () => object, given: Sent | Sent[]): object | undefined {
   if (!Array.isArray(given)) return fastPath(type, given);
   const taken: object[] = [];
   for (const one of given) {
@@ -69,7 +67,7 @@ function takeNested(type: new () => object, given: Values | Values[]): object | 
 }
 
 /** Which entries of a list class-validator judges. */
-type Judged = (type: new () => object, entry: Values) => boolean;
+type Judged = (type: new () => object, entry: Sent) => boolean;
 
 /** Valid entries have no problems, and class-validator takes some microseconds for each. */
 const invalidOnes: Judged = (type, entry) => fastPath(type, entry) === undefined;
@@ -83,7 +81,7 @@ type Places = Map<unknown, readonly number[]>;
  * @returns the instance, without the entries that are not judged
  * @throws ApiError with the problems
  */
-export function explain<T extends object>(type: new () => T, value: Values, path: string, isJudged = invalidOnes): T {
+export function explain<T extends object>(type: new () => T, value: Sent, path: string, isJudged = invalidOnes): T {
   const places: Places = new Map();
   const body = instantiate(type, value, isJudged, places);
   const errors = validateSync(body, {
@@ -98,7 +96,7 @@ export function explain<T extends object>(type: new () => T, value: Values, path
  * Copies the fields of a class, with free data unchanged. Not class-transformer, which is unsafe for untrusted input: it drops keys named like
  * object methods, and takes quadratic time for many keys.
  */
-function instantiate<T extends object>(type: new () => T, value: Values, isJudged: Judged, places: Places): T {
+function instantiate<T extends object>(type: new () => T, value: Sent, isJudged: Judged, places: Places): T {
   const body = new type();
   const set = (name: string, given: unknown) => ((body as Record<string, unknown>)[name] = given);
   for (const { name, nested, check } of fieldsOf(type)) {
@@ -106,9 +104,9 @@ function instantiate<T extends object>(type: new () => T, value: Values, isJudge
     const given = value[name];
     // A value that fails the check of its field has no further problems.
     if (!nested || check(given) !== undefined) set(name, given);
-    else if (!Array.isArray(given)) set(name, instantiate(nested(), given as Values, isJudged, places));
+    else if (!Array.isArray(given)) set(name, instantiate(nested(), given as Sent, isJudged, places));
     else {
-      const entries = given as Values[];
+      const entries = given as Sent[];
       const chosen = chosenOf(entries, (entry) => isJudged(nested(), entry));
       places.set(given, chosen);
       set(
@@ -121,7 +119,7 @@ function instantiate<T extends object>(type: new () => T, value: Values, isJudge
 }
 
 /** Indexes of the first such entries. When there are none it is one of the others: an empty list would be another problem. */
-function chosenOf(entries: readonly Values[], isChosen: (entry: Values) => boolean): number[] {
+function chosenOf(entries: readonly Sent[], isChosen: (entry: Sent) => boolean): number[] {
   const chosen: number[] = [];
   for (let index = 0; index < entries.length && chosen.length < MAX_DETAILS; index++)
     if (isChosen(entries[index])) chosen.push(index);
@@ -136,15 +134,15 @@ function problemsOf(
   places: Places,
 ): FieldProblem[] {
   const problems: FieldProblem[] = [];
-  const misspelt = misspeltIn(type, value as Values);
+  const misspelt = misspeltIn(type, value as Sent);
   for (const { property, constraints, children } of errors) {
     // The name of an entry is its index in the list of those that were judged.
     const key = Array.isArray(value) ? places.get(value)![Number(property)] : property;
     const field = Array.isArray(value) ? `${path}[${key}]` : named(path, property);
-    const given = (value as Values)[key];
+    const given = (value as Sent)[key];
     const own = constraints?.field;
     if (own !== undefined) {
-      const sent = misspelt(property) ?? (given === undefined && isWrapped(type, value as Values) ? 'data' : undefined);
+      const sent = misspelt(property) ?? (given === undefined && isWrapped(type, value as Sent) ? 'data' : undefined);
       problems.push(fieldProblem(field, sent === undefined ? own : `${own}; ${sent} is not a field`));
     } else if (children?.length) {
       // The entries of a list have the type of the list.
@@ -160,7 +158,7 @@ function problemsOf(
 }
 
 /** Whether a body may have around it what it has over HTTP: publishers copy that. */
-const isWrapped = (type: new () => object, { data }: Values): boolean =>
+const isWrapped = (type: new () => object, { data }: Sent): boolean =>
   objectProblem(data) === undefined && !fieldsOf(type).some(({ name }) => name === 'data');
 
 /** A check may name an inner place (`[3] must be …`, `.actionUser must be …`), so the path ends at the first space. */

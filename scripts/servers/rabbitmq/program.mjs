@@ -1,11 +1,9 @@
 import { execFile } from 'node:child_process';
 import { readdirSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { install, isExecutable, pathDirectories } from '../../programs/packages.mjs';
 
-const INSTALLER = fileURLToPath(new URL('./install.sh', import.meta.url));
 const HOMEBREW = ['/opt/homebrew', '/usr/local', '/home/linuxbrew/.linuxbrew'];
 
 /**
@@ -52,7 +50,8 @@ export async function dockerAnswers() {
   );
 }
 
-export const installRabbit = () => install('RabbitMQ', [], INSTALLER);
+export const installRabbit = () =>
+  install('RabbitMQ', ['rabbitmq-server'], ['rabbitmq-server.service', 'epmd.service', 'epmd.socket']);
 
 /** The message for a machine without a RabbitMQ that we can use. */
 export const HOW_TO_GET_RABBIT = [

@@ -1,8 +1,8 @@
 import { cpSync, existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { eventually } from '@app/testing/eventually';
+import { report } from '@app/testing/report';
 import { Random, seedOfRun } from '../../faults/harness/random';
-import { report } from '../../faults/harness/run-fault';
 import { verify, type Verdict } from '../../faults/harness/verify';
 import { Workload, type Answered } from '../../faults/harness/workload';
 import { FAULTS, type Happened } from './cluster-faults';

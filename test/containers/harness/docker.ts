@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { appendFileSync } from 'node:fs';
 import { promisify } from 'node:util';
+import { report } from '@app/testing/report';
 
 const required = (name: string): string => {
   const value = process.env[name];
@@ -71,7 +71,4 @@ export async function processOf(container: string): Promise<Record<string, strin
 }
 
 /** A row of the table that the command prints. */
-export function note(row: string, figure: string): void {
-  const { TEST_FIGURES } = process.env;
-  if (TEST_FIGURES) appendFileSync(TEST_FIGURES, `${JSON.stringify([row, figure])}\n`);
-}
+export const note = (row: string, figure: string): void => report({ row, figure });

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { report } from '@app/testing/report';
 import type { Cluster } from './cluster';
-import { lasting, report } from './run-fault';
+import { lasting } from './run-fault';
 
 export interface Answer<Result> {
   /** 0: none arrived. */

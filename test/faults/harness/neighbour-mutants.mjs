@@ -225,7 +225,7 @@ export const NEIGHBOUR_MUTANTS = [
     name: 'bodies that are parsed before their turn',
     edits: [
       ['apps/gateway/src/admission/content.ts', '    return body;', '    return JSON.parse(String(body)) as unknown;'],
-      ['apps/gateway/src/controllers/operation.ts', 'Buffer.isBuffer(body) ? parseJson(body) : undefined', 'body'],
+      ['apps/gateway/src/controllers/operations.controller.ts', 'Buffer.isBuffer(body) ? parseJson(body) : undefined', 'body'],
     ],
     test: ['apps/gateway/test/calls-in-flight.spec.ts', 'keep no parsed body'],
   },

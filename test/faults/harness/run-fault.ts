@@ -1,5 +1,5 @@
-import { appendFileSync } from 'node:fs';
 import { eventually } from '@app/testing/eventually';
+import { report } from '@app/testing/report';
 import type { ServiceProcess } from '@app/testing/system/service-process';
 import { Cluster, unsettledIn, type ClusterOptions } from './cluster';
 import { Random, seedOfRun } from './random';
@@ -169,9 +169,3 @@ function surprises({ app, exitCode, output }: ServiceProcess, from: number, expe
 
 /** Duration of a fault. Do not use it to wait for an event. */
 export const lasting = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** Appends a row of the matrix to the file FAULT_REPORT. */
-export function report(row: Record<string, unknown>): void {
-  const file = process.env.FAULT_REPORT;
-  if (file) appendFileSync(file, `${JSON.stringify(row)}\n`);
-}

@@ -5,22 +5,25 @@ import { HTTP_MESSAGES } from '@app/contracts/all-messages';
 /** Kind of a call: service and queue. If a queue is stuck, all calls of its kind are. */
 export type Kind = `${'users' | 'notifications'}.${'commands' | 'queries'}`;
 
+const MESSAGES = new Map<string | undefined, (typeof HTTP_MESSAGES)[number]>(
+  HTTP_MESSAGES.map((message) => [message.http.path, message]),
+);
+
+/** The message that is sent for a route. */
+export const messageOf = (path?: string) => MESSAGES.get(path);
+
 const KIND_OF_PATH = new Map<string, Kind>(
   HTTP_MESSAGES.map(({ http, service, kind }) => [http.path, `${service}.${kind === 'command' ? 'commands' : 'queries'}`]),
 );
 
 export const KINDS: readonly Kind[] = [...new Set(KIND_OF_PATH.values())];
 
-const CHANGING_ROWS = new Set<string>(HTTP_MESSAGES.filter(({ changesRows }) => changesRows).map(({ http }) => http.path));
-
 /** Whether the calls of a route are heavy commands, whatever the size of their bodies. */
-export const changesRows = (path = ''): boolean => CHANGING_ROWS.has(path);
-
-const LIGHT_BYTES = new Map<string, number | undefined>(HTTP_MESSAGES.map(({ http, lightBytes }) => [http.path, lightBytes]));
+export const changesRows = (path?: string): boolean => messageOf(path)?.changesRows === true;
 
 /** Bytes that the body of a command counts for, as consumers count it: more where few bytes are much work. 0: the command is light. */
 export function heavyBytesOf(path: string, bytes: number): number {
-  const lightBytes = LIGHT_BYTES.get(path) ?? LIGHT_COMMAND_BYTES;
+  const lightBytes = messageOf(path)?.lightBytes ?? LIGHT_COMMAND_BYTES;
   return bytes < lightBytes ? 0 : bytes * (LIGHT_COMMAND_BYTES / lightBytes);
 }
 

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Connections } from './connections';
 import { errorEnvelope, JSON_TYPE } from './envelope';
-import { httpAnswerOf, refusal, type HttpError } from './http-error';
+import { httpAnswerOf, refusal, type HttpAnswer, type HttpError } from './http-error';
 import { connectNotServed } from './methods';
 import { countError } from './metrics';
 import { Pace } from './pace';
@@ -58,15 +58,15 @@ const answerOne = (connections: Connections, lines: StrangerLines) => (error: Cl
   // The request was answered before all of it had arrived: the client would match a second answer to its next request.
   if (owed?.headersSent || (!owed && connections.isArriving(socket))) return void socket.destroy();
 
-  const refused = refusalOf(error);
+  const answer = httpAnswerOf(refusalOf(error));
   const requestId = owed ? requestIdOf(owed.req) : randomUUID();
   // A connection that was never used ends in the same way; do not log it.
   if (socket.bytesRead > 0) {
-    const status = refused.httpStatus;
-    countError('unknown', refused.status);
+    const { status } = answer;
+    countError('unknown', answer.error.status);
     lines.write(status, { msg: 'refused', status, code: error.code, requestId });
   }
-  endWith(socket, refused, requestId);
+  endWith(socket, answer, requestId);
 };
 
 /** Answers CONNECT. Node does not treat it as a request: it hands over the socket. From Node 26 on that may be a stream around the socket. */
@@ -76,23 +76,22 @@ export const answerConnect =
     socket.on('error', () => socket.destroy());
     const requestId = requestIdOf(request);
     const refuse = () => {
-      const { status, headers, error } = httpAnswerOf(connectNotServed(fastify, request.url));
-      countError('unknown', error.status);
+      const answer = httpAnswerOf(connectNotServed(fastify, request.url));
+      const { status } = answer;
+      countError('unknown', answer.error.status);
       lines.write(status, { msg: 'refused', status, code: 'CONNECT', requestId });
-      endWith(socket, { httpStatus: status, headers, status: error.status, message: error.message }, requestId);
+      endWith(socket, answer, requestId);
     };
     const before = connections.owedBy(socket).at(-1);
     if (before) connections.onClosed(before, refuse);
     else refuse();
   };
 
-type Refused = Pick<HttpError, 'httpStatus' | 'headers' | 'status' | 'message'>;
-
-function endWith(socket: Socket, { httpStatus, headers, status, message }: Refused, requestId: string): void {
-  const body = errorEnvelope({ message, status });
+function endWith(socket: Socket, { status, headers, error }: HttpAnswer, requestId: string): void {
+  const body = errorEnvelope(error.toBody());
   socket.end(
     [
-      `HTTP/1.1 ${httpStatus} ${STATUS_CODES[httpStatus]}`,
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
       ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
       `content-type: ${JSON_TYPE}`,
       `content-length: ${Buffer.byteLength(body)}`,

@@ -1,74 +1,55 @@
+const MEBIBYTE = 1024 * 1024;
+
 /** Limits on clients of the server, in milliseconds and bytes. */
-export interface ServerLimits {
+export const SERVER_LIMITS = {
   /** Time from the first byte of a request, or the opening of its connection, to the end of its headers. */
-  headersTimeoutMs: number;
+  headersTimeoutMs: 10_000,
   /** Time from the same start to the end of its body. */
-  requestTimeoutMs: number;
+  requestTimeoutMs: 15_000,
   /** Time that a request may still arrive, and a client may read its answer, once the server closes: Node checks no timeouts then. */
-  lastArrivalMs: number;
+  lastArrivalMs: 10_000,
   /** Interval of the checks of these timeouts and of unread answers. */
-  checkEveryMs: number;
+  checkEveryMs: 1000,
   /** Time that an idle connection is kept. Longer than at load balancers (60 s), so that they close first. */
-  keepAliveTimeoutMs: number;
+  keepAliveTimeoutMs: 65_000,
   /** Size of the headers with the request line. Limits the number of headers too. */
-  maxHeaderBytes: number;
+  maxHeaderBytes: 16 * 1024,
   /**
    * Open connections; a further one takes the place of an idle one, or is closed unread. Far above the calls in flight, because most connections of load
    * balancers are idle.
    */
-  maxConnections: number;
+  maxConnections: 10_000,
   /**
    * While at most so many open connections have no proved key, it is one with a proved key that gives its place: new ones that come together would
    * close one another before their first requests.
    */
-  fewUnproved: number;
+  fewUnproved: 256,
   /**
    * Connections that the kernel holds for each listening socket until the process accepts them. A client beyond them waits a second, then two. Node's
    * default is 511, and the kernel's `net.core.somaxconn` is an upper bound.
    */
-  backlog: number;
+  backlog: 4096,
   /** Time during which a client may read nothing of its answers. */
-  unreadTimeoutMs: number;
+  unreadTimeoutMs: 30_000,
   /** Minimum average rate of reading after that time: 1 MiB in 16 s, about the time allowed for sending a body. */
-  leastBytesPerSecond: number;
+  leastBytesPerSecond: 64 * 1024,
   /** Responses that one connection may owe. With more requests it is not read. */
-  maxOwed: number;
+  maxOwed: 8,
   /** Requests above maxOwed, of all connections together. With one more the connection with the most of them is closed. */
-  maxQueued: number;
+  maxQueued: 10_000,
   /**
    * Memory of all requests that are arriving, or whose answers are owed, with their headers and without their bodies. Beyond it the connections with
    * most of it are closed.
    */
-  maxOwedBytes: number;
-  /** The same of requests that are read in one iteration of the event loop. Then no connection is read until the next one. */
-  maxReadBytes: number;
-  /** Bytes of large bodies of calls that are arriving or in flight. */
-  maxBytesArriving: number;
-  /** The same of bodies above 2 KiB that are not large. */
-  maxSmallBytesArriving: number;
-  /** Bytes of answers that are expected or not read by their clients yet. */
-  maxBytesWaiting: number;
-}
-
-const MEBIBYTE = 1024 * 1024;
-
-export const SERVER_LIMITS: ServerLimits = {
-  headersTimeoutMs: 10_000,
-  requestTimeoutMs: 15_000,
-  lastArrivalMs: 10_000,
-  checkEveryMs: 1000,
-  keepAliveTimeoutMs: 65_000,
-  maxHeaderBytes: 16 * 1024,
-  maxConnections: 10_000,
-  fewUnproved: 256,
-  backlog: 4096,
-  unreadTimeoutMs: 30_000,
-  leastBytesPerSecond: 64 * 1024,
-  maxOwed: 8,
-  maxQueued: 10_000,
   maxOwedBytes: 64 * MEBIBYTE,
+  /** The same of requests that are read in one iteration of the event loop. Then no connection is read until the next one. */
   maxReadBytes: 16 * MEBIBYTE,
+  /** Bytes of large bodies of calls that are arriving or in flight. */
   maxBytesArriving: 128 * MEBIBYTE,
+  /** The same of bodies above 2 KiB that are not large. */
   maxSmallBytesArriving: 32 * MEBIBYTE,
+  /** Bytes of answers that are expected or not read by their clients yet. */
   maxBytesWaiting: 128 * MEBIBYTE,
 };
+
+export type ServerLimits = typeof SERVER_LIMITS;

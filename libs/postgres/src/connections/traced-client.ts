@@ -39,7 +39,7 @@ export class TracedClient extends ImpatientClient {
           (error: unknown) => {
             const state = sqlState(error);
             if (state) span?.setAttribute('db.response.status_code', state);
-            endFailed(span, state ?? 'lost');
+            endFailed(span, state || 'lost');
           },
         );
       return answer;

@@ -156,8 +156,8 @@ export const LIFECYCLE_MUTANTS = [
     edits: [
       [
         INBOX,
-        "WHERE ${isOpen('t', ORGANIZATION)} AND NOT ${isRead('t')} AND NOT ${isNamed('t', ORGANIZATION, USER)}",
-        "WHERE ${isOpen('t', ORGANIZATION)} AND NOT ${isRead('t')}",
+        "WHERE ${isOpenToMember(document ?? 't.document_id', ORGANIZATION, USER)} AND NOT ${isRead('t')} AND NOT ${isNamed('t', ORGANIZATION, USER)}",
+        "WHERE ${isOpenToMember(document ?? 't.document_id', ORGANIZATION, USER)} AND NOT ${isRead('t')}",
       ],
     ],
     test: COUNTS,

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryPrepared } from '@app/postgres/connections/query-prepared';
 import { BUDGETS, inboxQuery, type Budgets, type InboxFilter } from './inbox.sql';
-import { positionOf, type PageWindow, type StoredNotification } from './pages.repository';
+import { nextOf, storedOf, type PageRow, type PageWindow, type StoredNotification } from './pages.repository';
 
 export interface InboxNotification extends StoredNotification {
   read: boolean;
@@ -19,19 +19,12 @@ export interface Inbox {
   rows: number;
 }
 
-interface Row {
+interface Row extends PageRow {
   count: number;
   more: boolean;
   looked_at: number;
   looked_at_for_page?: number;
   as_of: string;
-  found?: number;
-  looked_to: PageWindow['after'] | null;
-  id: string | null;
-  timestamp: string;
-  document_id: string;
-  location_id: string | null;
-  content: string;
   read: boolean;
 }
 
@@ -52,21 +45,12 @@ export class InboxRepository {
       rows = await this.read(filter, window, budgets, budgets.page);
       looked += lookedAt(rows);
     }
-    const [{ count, more, as_of: asOf, found = 0, looked_to: lookedTo }] = rows;
+    const [{ count, more, as_of: asOf }] = rows;
     const notifications = rows
       .filter(({ id }) => id !== undefined && id !== null)
       .slice(0, window.size)
-      .map((row) => ({
-        id: row.id as string,
-        timestamp: Number(row.timestamp),
-        documentId: row.document_id,
-        locationId: row.location_id,
-        content: row.content,
-        read: row.read,
-      }));
-    const last = notifications.at(-1);
-    const next = found > notifications.length && last ? positionOf(last) : (lookedTo ?? undefined);
-    return { notifications, unread: { count, more }, asOf: Number(asOf), next, rows: looked };
+      .map((row) => ({ ...storedOf(row), read: row.read }));
+    return { notifications, unread: { count, more }, asOf: Number(asOf), next: nextOf(rows[0], notifications), rows: looked };
   }
 
   private read(filter: InboxFilter, window: Omit<PageWindow, 'newestFirst'>, budgets: Budgets, look: number): Promise<Row[]> {

@@ -31,8 +31,38 @@ export interface StoredNotification {
   content: string;
 }
 
+/** What a statement for a page selects. A page without notifications is one row whose id is null. */
+export interface PageRow {
+  id: string | null;
+  timestamp: string;
+  document_id: string;
+  location_id: string | null;
+  content: string;
+  /** Notifications of the page, and of one more when there are more. */
+  found?: number;
+  /** Where the page ended early. */
+  looked_to: PageWindow['after'] | null;
+}
+
+export const storedOf = (row: PageRow): StoredNotification => ({
+  id: row.id as string,
+  timestamp: Number(row.timestamp),
+  documentId: row.document_id,
+  locationId: row.location_id,
+  content: row.content,
+});
+
 /** The position after a notification. */
 export const positionOf = ({ id, timestamp }: StoredNotification) => ({ timestamp, notificationId: id });
+
+/** The position at which the next page begins; undefined when there are no more notifications. */
+export function nextOf(
+  { found = 0, looked_to: lookedTo }: PageRow,
+  notifications: readonly StoredNotification[],
+): PageWindow['after'] {
+  const last = notifications.at(-1);
+  return found > notifications.length && last ? positionOf(last) : (lookedTo ?? undefined);
+}
 
 /** Reads pages by keyset: the cost of a page depends on its size, not on the number of stored notifications. */
 @Injectable()
@@ -49,29 +79,10 @@ export class PagesRepository {
     lookAt = MOST_LOOKED_AT,
   ): Promise<{ notifications: StoredNotification[]; next?: PageWindow['after'] }> {
     const { values, ...statement } = pageQuery(filter, window, lookAt);
-    const rows = await queryPrepared<{
-      id: string | null;
-      timestamp: string;
-      document_id: string;
-      location_id: string | null;
-      content: string;
-      found: number;
-      looked_to: PageWindow['after'] | null;
-    }>(this.dataSource, statement, values);
-    const notifications = rows
-      .filter(({ id }) => id !== null)
-      .slice(0, window.size)
-      .map((row) => ({
-        id: row.id as string,
-        timestamp: Number(row.timestamp),
-        documentId: row.document_id,
-        locationId: row.location_id,
-        content: row.content,
-      }));
-    const [{ found, looked_to: lookedTo }] = rows;
-    const last = notifications.at(-1);
-    const next = found > notifications.length && last ? positionOf(last) : (lookedTo ?? undefined);
-    return { notifications, next };
+    const rows = await queryPrepared<PageRow>(this.dataSource, statement, values);
+    const found = rows.filter(({ id }) => id !== null).slice(0, window.size);
+    const notifications = found.map(storedOf);
+    return { notifications, next: nextOf(rows[0], notifications) };
   }
 }
 

@@ -136,6 +136,7 @@ const NEVER = 1_000_000;
 
 /** Processes that a suspect may end before it becomes a dead letter. */
 export const MOST_CRASHES = 4;
+
 const listens = (service: ServiceName) => SUBSCRIPTIONS[service].length > 0;
 
 // All types and limits are explicit, because defaults differ: 4.x has a default delivery limit, and each virtual host may have its own default
@@ -170,7 +171,6 @@ function queuesOf(service: ServiceName): QueueDeclaration[] {
     quorum(suspectQueue(service), MOST_CRASHES - 1, deadLettersTo('dead', crashedQueue(service)), refusing(25_000, 64)),
     // When an operator looks at a dead letter and puts it back, that counts as a delivery.
     quorum(deadQueue(service), NEVER, refusing(100_000, 256)),
-    // Each of these dead letters has ended four processes.
     quorum(crashedQueue(service), NEVER, refusing(1_000_000, 1024)),
     quorum(refusedQueue(service), NEVER, dropping(100_000, 256)),
     ...(listens(service)

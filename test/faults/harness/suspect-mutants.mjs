@@ -15,22 +15,22 @@ export const SUSPECT_MUTANTS = [
     edits: [
       ['libs/rabbitmq/src/delivery/delivery.ts', '(redelivered && !awaited)', '(redelivered && !awaited && !this.isSuspect)'],
     ],
-    test: ['libs/rabbitmq/test/suspects.int-spec.ts', 'wait before they become suspects'],
+    test: ['libs/rabbitmq/test/crashed-suspects.int-spec.ts', 'wait before they become suspects'],
   },
   {
     name: 'kills that count while a suspect waits',
     edits: [[SERVER, 'if (delivery.queue.alone) return this.solitude.afterCrash(delivery, pauseMs);', '']],
-    test: ['libs/rabbitmq/test/suspects.int-spec.ts', 'are not given up for processes that end'],
+    test: ['libs/rabbitmq/test/crashed-suspects.int-spec.ts', 'are not given up for processes that end'],
   },
   {
     name: 'the next suspect handled right after a crash',
     edits: [[SOLITUDE, "void consumer?.pause('suspect');", '']],
-    test: ['libs/rabbitmq/test/suspects.int-spec.ts', 'leave time after a crash'],
+    test: ['libs/rabbitmq/test/crashed-suspects.int-spec.ts', 'leave time after a crash'],
   },
   {
     name: 'a suspect whose crashes are forgotten',
     edits: [['libs/rabbitmq/src/settle/republication.ts', 'crashes || undefined', 'undefined']],
-    test: ['libs/rabbitmq/test/suspects.int-spec.ts', 'also when they waited after each of them'],
+    test: ['libs/rabbitmq/test/crashed-suspects.int-spec.ts', 'also when they waited after each of them'],
   },
   {
     name: 'a suspect that stops all others while the database is away',

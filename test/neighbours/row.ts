@@ -94,6 +94,7 @@ export async function runRow(system: NeighbourSystem, row: Row, quiet: Quiet): P
     if (row.kill) system.writers[1].kill('SIGKILL');
     await lasting((row.seconds * 1000) / 2);
     const reports = await Promise.all(attackers.map((attacker) => attacker.stop()));
+    const offered = reports.flatMap(({ done }) => done).map(String);
     const until = Date.now();
     const recoveryMs = await recovery(system, good, quiet, until);
     const events = await eventsAfter(good, from, until);
@@ -106,7 +107,7 @@ export async function runRow(system: NeighbourSystem, row: Row, quiet: Quiet): P
       ? await replayAll(system).catch((error: unknown) => [String(error)])
       : [];
     const outcome: Outcome = {
-      offered: reports.map(({ done }) => String(done)).join('; '),
+      offered: offered.join('; '),
       measured: good.measured(from, until),
       taken: watch.stop(),
       recoveryMs,
@@ -115,7 +116,8 @@ export async function runRow(system: NeighbourSystem, row: Row, quiet: Quiet): P
     };
     outcome.violations = [
       ...judge(outcome, quiet),
-      ...idle(reports),
+      // An attack that did nothing proves nothing. Each report has the amount of what was done or refused.
+      ...offered.filter((part) => !/[1-9]/.test(part)).map((part) => `an attack did nothing: ${part}`),
       ...unready,
       ...replayed,
       ...(await crossed(system, good).catch((error: unknown) => [String(error)])),
@@ -162,13 +164,6 @@ function judge({ measured, taken, recoveryMs, events }: Outcome, quiet: Quiet): 
     removals.longest > quiet.removal && `a removal seen after ${removals.longest.toFixed()} ms`,
     events.missing > 0 && `${events.missing} events missing ${RECOVERY_MS / 1000} s after the end`,
   ].filter((violation) => violation !== false);
-}
-
-/** An attack that did nothing would prove nothing. A report of several attacks has a part for each, with the amount of what was done or refused. */
-function idle(reports: Record<string, unknown>[]): string[] {
-  return reports
-    .flatMap(({ done }) => String(done).split('; '))
-    .flatMap((part) => (/[1-9]/.test(part) ? [] : `an attack did nothing: ${part}`));
 }
 
 /** @returns milliseconds from the end of the attack until the system works normally again */

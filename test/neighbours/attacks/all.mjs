@@ -13,13 +13,17 @@ import { WRITES } from './writes.mjs';
 /** @typedef {import('../neighbour-system.ts').Target} Target */
 
 /**
+ * An attack that runs. `stop` ends it and returns the offered load as text, one for each part.
+ * @typedef {{ stop: () => string | string[] | Promise<string> }} Running
+ */
+
+/**
  * @typedef {object} Attack
  * @property {string} name
  * @property {string} why it may hurt other tenants
  * @property {number} [seconds] how long it lasts
  * @property {(target: Target) => Promise<void>} [prepare] preparation before the attack
- * @property {(target: Target) => { stop: () => string | Promise<string> } | Promise<{ stop: () => string | Promise<string> }>} start
- *   `stop` ends the attack and returns the offered load as text
+ * @property {(target: Target) => Running | Promise<Running>} start
  */
 
 /** @type {readonly Attack[]} */

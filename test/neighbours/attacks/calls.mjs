@@ -102,7 +102,7 @@ export class Calls {
 }
 
 /** Several attacks of one row. @param {{ stop(): string }[]} attacks */
-export const both = (...attacks) => ({ stop: () => attacks.map((attack) => attack.stop()).join('; ') });
+export const both = (...attacks) => ({ stop: () => attacks.map((attack) => attack.stop()) });
 
 /** @param {number} ms */
 export const pause = (ms) => /** @type {Promise<void>} */ (new Promise((resolve) => setTimeout(resolve, ms)));

@@ -68,7 +68,7 @@ function ownProblems({ kind, metadata, spec }, manifests) {
   if (spec.strategy?.type === 'Recreate') return problems;
   const spreads = spec.template.spec.topologySpreadConstraints ?? [];
   if (!spreads.length) problems.push('its pods are not spread');
-  // Those of the earlier version count otherwise, and the new ones may all be in one zone when these have gone.
+  // Pods of the earlier version count otherwise, and the new ones may all be in one zone when these have gone.
   if (!spreads.every((/** @type {{ matchLabelKeys?: string[] }} */ one) => one.matchLabelKeys?.includes('pod-template-hash')))
     problems.push('its pods are spread together with those of the earlier version: matchLabelKeys lacks pod-template-hash');
   return [...problems, ...budgetProblems({ metadata }, manifests)];

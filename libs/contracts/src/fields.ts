@@ -90,7 +90,7 @@ export interface ContractField {
 const FIELDS = new WeakMap<object, readonly ContractField[]>();
 const NO_FIELDS: readonly ContractField[] = [];
 
-/** The fields of a contract class, in the order in which it declares them. Those of the class that it extends come first. */
+/** The fields of a contract class, in the order in which it declares them. The class that it extends comes first. */
 export const fieldsOf = (type: new () => object): readonly ContractField[] => fieldsAt(type.prototype as object);
 
 function fieldsAt(prototype: object | null): readonly ContractField[] {

@@ -106,7 +106,7 @@ interface Validity {
   to: number;
 }
 
-/** A verified chain. What has ended already was not needed to verify it, such as the signature of an older authority. */
+/** A verified chain. A part that has ended already was not needed to verify it, such as the signature of an older authority. */
 function endsFirst(certificate: DetailedPeerCertificate): Validity {
   const validityIn = ({ valid_from: from, valid_to: to }: DetailedPeerCertificate) => ({
     from: Date.parse(from),

@@ -7,7 +7,7 @@ import { linesDropped, logBufferLimit } from './metrics';
 /** Most buffered bytes while stdout is not read. */
 const MAX_WAITING = 16 * 1024 * 1024;
 
-/** What names an error. Its other properties may be values: those of a failed statement are its parameters. */
+/** Only the properties that name an error. Its other properties may be values: those of a failed statement are its parameters. */
 function shownOf(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const { type, message, stack, code } = pino.stdSerializers.err(error);
@@ -20,7 +20,7 @@ const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16
 
 /** Lets the service outlive its stdout: neither a full disk behind it nor the end of its reader may stop it. */
 function outliveStdout(stdout: ReturnType<typeof pino.destination>): void {
-  // What a full disk does not take waits, and is written with a later line.
+  // A line that a full disk does not take waits, and is written with a later one.
   stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
     // pino would drop all further lines without counting them.
     if (code === 'EPIPE') stdout.write = () => (linesDropped.inc(), false);

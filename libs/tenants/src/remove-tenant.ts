@@ -13,8 +13,8 @@ const LATE_MS = 10_000;
 const LOOK_MS = 100;
 
 /**
- * Deletes a tenant with everything of it. The API key goes last, so that a removal that was interrupted can be started again. What was on its way to
- * notifications comes later, and another removal takes it.
+ * Deletes a tenant with everything of it. The API key goes last, so that a removal that was interrupted can be started again. Events that were on
+ * their way to notifications come later, and another removal takes their rows.
  *
  * No other work looks for the users of an organization, so that an index for this exists during the removal only. Without it PostgreSQL would
  * read all users for each organization that is deleted, because of the foreign key. Each removal has its own, so that several can run at once.

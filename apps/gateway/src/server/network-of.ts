@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 const GROUPS = 4;
 const ALL_GROUPS = 8;
 
-/** Who has a turn or a share: the address of a client, or its network of IPv6. */
+/** The holder of a turn or a share: the address of a client, or its network of IPv6. */
 export function networkOf({ remoteAddress = '' }: Pick<Socket, 'remoteAddress'>): string {
   // IPv4 within IPv6 has a dot.
   if (!remoteAddress.includes(':') || remoteAddress.includes('.')) return remoteAddress;

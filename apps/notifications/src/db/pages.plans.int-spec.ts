@@ -108,7 +108,7 @@ describe('pages of a user of many documents', () => {
       const scans = (await planOf(runner, execute)).filter((node) => node['Index Name']?.startsWith('notifications_to_all'));
       read.push(scans.reduce((sum, node) => sum + touchedBy(node), 0));
     }
-    // Those of each document would be 10,200, or 40,200 for unread ones.
+    // One scan for each document would read 10,200, or 40,200 for unread ones.
     expect(read.filter((rows) => rows > 1000)).toEqual([]);
   });
 });

@@ -31,7 +31,7 @@ export interface StoredNotification {
   content: string;
 }
 
-/** What a statement for a page selects. A page without notifications is one row whose id is null. */
+/** A row of a statement for a page. A page without notifications is one row whose id is null. */
 export interface PageRow {
   id: string | null;
   timestamp: string;

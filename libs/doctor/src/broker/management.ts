@@ -75,7 +75,7 @@ export async function lookByManagement(
     if (url) await ask(`rights of ${account}`, () => lookAtRights(findings, api, account, parseBrokerUrl(url).username));
 }
 
-/** Those with rights on this virtual host: a broker may have others, too. */
+/** Only accounts with rights on this virtual host: a broker may have others, too. */
 async function accountsOfOthers(api: ManagementApi): Promise<Map<string, Permissions>> {
   const names = await taggedAccounts(api);
   return new Map([...(await allPermissions(api))].filter(([name]) => names.includes(name)));

@@ -34,7 +34,7 @@ export const GENERIC_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seq
  */
 const NOT_COMPILED = { jit: 'off' };
 
-/** What the code relies on, whatever a role or a database has by default: the driver reads no other format of times. */
+/** The code relies on these, whatever a role or a database has by default: the driver reads no other format of times. */
 const OWN_DEFAULTS = { DateStyle: 'ISO', default_transaction_isolation: 'read\\ committed', idle_session_timeout: 0 };
 
 const CONNECT_TIMEOUT_MS = 2000;

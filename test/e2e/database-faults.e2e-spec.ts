@@ -53,6 +53,34 @@ describe('when the database', () => {
     for (const service of Object.values(system.services)) await service.untilReady();
   });
 
+  it('takes no connections, and has another name, calls are 503 and not executed, and then work again', async () => {
+    const server = new URL(database.url);
+    const name = server.pathname.slice(1);
+    server.pathname = '/postgres';
+    const admin = new Client({ connectionString: server.href });
+    await admin.connect();
+    const areRefused = async (id: string) => {
+      await eventually(async () => (await get()).status === 503);
+      expect(failure(await add(id))).toEqual([503, 'UNAVAILABLE']);
+    };
+    try {
+      await sql.end();
+      await admin.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+      await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
+      await areRefused('closed');
+      await admin.query(`ALTER DATABASE ${name} RENAME TO ${name}_renamed`);
+      await admin.query(`ALTER DATABASE ${name}_renamed ALLOW_CONNECTIONS true`);
+      await areRefused('renamed');
+      await admin.query(`ALTER DATABASE ${name}_renamed RENAME TO ${name}`);
+    } finally {
+      await admin.end();
+    }
+    await eventually(async () => (await add()).status === 200 && (await get()).status === 200);
+    sql = new Client({ connectionString: database.url });
+    await sql.connect();
+    for (const id of ['closed', 'renamed']) expect(await stored(id)).toBe(0);
+  });
+
   it('keeps a table locked, calls are 503 and not executed', async () => {
     await sql.query('BEGIN; LOCK TABLE notifications.notifications');
     // On a busy machine the deadline of the call may come before that of the statement.

@@ -9,6 +9,8 @@ it.each([
   [{ code: '28000', message: 'connection requires a valid client certificate' }, true],
   [{ code: '28P01', message: 'password authentication failed' }, true],
   [{ message: 'The server does not support SSL connections' }, true],
+  [{ code: '3D000', message: 'database does not exist' }, true],
+  [{ code: '55000', message: 'database is not currently accepting connections' }, true],
   [{ code: '23505', message: 'duplicate key' }, false],
   [{ code: '42501', message: 'permission denied' }, false],
 ])('of %j the database is away: %j', (fields, away) => {

@@ -2,6 +2,9 @@ import { QueryFailedError } from 'typeorm';
 import { tlsProblem } from '@app/runtime/settings/tls-files';
 
 const REFUSED_LOGIN = /^28/;
+const NO_DATABASE = '3D000';
+/** At the beginning of a connection: the database has `ALLOW_CONNECTIONS false`. No statement of the services gets it. */
+const CLOSED_DATABASE = '55000';
 
 /** SQLSTATE of a write on a standby, or on a server whose default is read-only. Nothing was executed. */
 export const READ_ONLY = '25006';
@@ -31,8 +34,11 @@ export class NoServer extends AggregateError {
   }
 }
 
-/** SQLSTATEs for a lost server or connection, and for a refused login (28). https://www.postgresql.org/docs/current/errcodes-appendix.html */
-const AWAY = /^(08|28|57P0[123]|53300|25006)/;
+/**
+ * SQLSTATEs for a lost server or connection, for a refused login (28), and for a database that was renamed, dropped or closed to connections.
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
+const AWAY = /^(08|28|57P0[1234]|53300|25006|3D000|55000)/;
 
 /** SQLSTATEs that go away by themselves: deadlock, serialization failure, lock timeout, cancelled by timeout, out of resources. */
 const TRANSIENT = /^(40001|40P01|55P03|57014|53)/;
@@ -68,14 +74,17 @@ export function reasonOf(error: unknown): string {
   if (isPoolExhausted(error)) return 'all connections of the pool are in use';
   const code = sqlState(error);
   if (REFUSED_LOGIN.test(code)) return `${code}: the server refuses the password or the certificate`;
+  if (code === NO_DATABASE) return `${code}: the server has no such database`;
+  if (code === CLOSED_DATABASE) return `${code}: the database takes no connections`;
   const { name, message } = error as Error;
   return tlsProblem(driverError(error)) ?? (code || (CONNECTION_LOST.test(message) ? message : name));
 }
 
-/** Whether waiting cannot help: a connection pooler, or a password or certificate that is refused. */
+/** Whether waiting cannot help: a connection pooler, a database that does not exist, or a password or certificate that is refused. */
 export function isRefused(error: unknown): boolean {
   if (error instanceof NoServer) return error.errors.every(isRefused);
-  return error instanceof ConnectionPooler || REFUSED_LOGIN.test(sqlState(error)) || tlsProblem(error) !== undefined;
+  const code = sqlState(error);
+  return error instanceof ConnectionPooler || REFUSED_LOGIN.test(code) || code === NO_DATABASE || tlsProblem(error) !== undefined;
 }
 
 /** The connection pooler among the reasons why no connection could be opened. */

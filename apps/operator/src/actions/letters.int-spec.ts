@@ -73,7 +73,7 @@ it('takes no other letter of the same id, which its publisher has chosen', async
   ]);
   const { letters: three } = await letters.list(QUEUE);
   expect(new Set(three.map(({ mark }) => mark)).size).toBe(3);
-  expect((await letters.find(QUEUE, three[1].mark)).message.content.toString()).toContain('another');
+  expect((await letters.read(QUEUE, three[1].mark, form())).message.content.toString()).toContain('another');
   await letters.act('drop', QUEUE, new Set([three[1].mark]), form());
   expect((await letters.list(QUEUE)).letters.map(({ mark }) => mark)).toEqual([three[0].mark, three[2].mark]);
 });
@@ -85,10 +85,14 @@ it('says how many letters there are', async () => {
   expect([first.length, total]).toEqual([MOST_LETTERS, MOST_LETTERS + 20]);
 });
 
-it('finds one letter with its body', async () => {
+it('finds one letter with its body, and writes who reads it', async () => {
   const [b] = await marked('b');
-  expect((await letters.find(QUEUE, b)).message.content.toString()).toContain('organizationId');
-  await expect(letters.find(QUEUE, 'unknown')).rejects.toMatchObject({ status: 404 });
+  const reading = form();
+  expect((await letters.read(QUEUE, b, reading)).message.content.toString()).toContain('organizationId');
+  expect(await audit.batch(reading.batch)).toEqual([
+    expect.objectContaining({ operator: 'Ada', target: `${DEAD} b`, outcome: 'shown' }),
+  ]);
+  await expect(letters.read(QUEUE, 'unknown', form())).rejects.toMatchObject({ status: 404 });
   expect(await listed()).toEqual(['a', 'b', 'c']);
 });
 
@@ -99,5 +103,7 @@ it('does nothing without a line of audit', async () => {
     status: 503,
     message: expect.stringMatching(new RegExp(`nothing was done with ${DEAD} a\\.$`)) as string,
   });
+  const [b] = await marked('b');
+  await expect(letters.read(QUEUE, b, failing)).rejects.toMatchObject({ status: 503 });
   expect(await listed()).toEqual(['a', 'b', 'c']);
 });

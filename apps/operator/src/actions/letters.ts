@@ -71,14 +71,15 @@ export class Letters {
     return { letters, total };
   }
 
-  /** @throws Refusal 404 */
-  async find(queue: LetterQueue, mark: string): Promise<DeadLetter> {
+  /** A letter with its body, which may name people: with an audit line. @throws Refusal 404 */
+  async read(queue: LetterQueue, mark: string, form: AuditedForm): Promise<DeadLetter> {
     let found: DeadLetter | undefined;
     await this.visit(queue, async (_opened, letter) => {
       if (markOf(letter) === mark) found ??= letter;
     });
     if (!found) throw new Refusal(404, `This letter is not among the first ${MOST_LETTERS} of ${queue.name}.`);
-    return found;
+    const letter = found;
+    return form.run(`${queue.name} ${letter.id}`, describe(letter), async () => ({ outcome: 'shown', result: letter }));
   }
 
   /** Replays or drops the letters with these marks, each with an audit line, also one that is not there any more. @throws Refusal 404 when none is */

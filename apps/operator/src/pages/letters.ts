@@ -37,7 +37,7 @@ export function lettersPages(app: FastifyInstance, letters: Letters, audit: Audi
   app.get<{ Params: { queue: string }; Querystring: { letter?: string } }>('/letters/:queue/letter', async (request, reply) => {
     const queue = queueOf(request.params.queue);
     const mark = String(request.query.letter);
-    const letter = await letters.find(queue, mark);
+    const letter = await letters.read(queue, mark, new AuditedForm(audit, request, 'read letter'));
     const body = [
       letterView(letter),
       html`<form method="post" action="/letters/${queue.name}/confirm">

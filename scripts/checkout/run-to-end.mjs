@@ -14,7 +14,12 @@ export async function runToEnd(work, clean) {
     if (leaving) return;
     leaving = true;
     endCommands();
-    await clean(code);
+    try {
+      await clean(code);
+    } catch (error) {
+      reportFailure(error);
+      code ||= 1;
+    }
     process.exit(code);
   };
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => void leave(130));

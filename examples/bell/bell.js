@@ -78,7 +78,7 @@ function showList() {
   element('list').replaceChildren(...[...items.values()].map(rowOf));
   if (focused) focusOn(focused);
   element('older').hidden = pageToken === undefined;
-  element('empty').hidden = items.size > 0;
+  element('empty').hidden = items.size > 0 || pageToken !== undefined;
 }
 
 /** The newest page, in place of everything that is shown: newcomers come in, and what was deleted goes. */
@@ -95,7 +95,8 @@ async function showOlder() {
   for (const item of page.data) items.set(item.id, item);
   pageToken = page.pageToken;
   showList();
-  focusOn(page.data[0]?.id ?? '');
+  // A page may be empty, and have a token for more: then the reader stays at the button.
+  if (page.data.length > 0 || pageToken === undefined) focusOn(page.data[0]?.id ?? [...items.keys()].at(-1) ?? '');
 }
 
 async function markOne({ id, read }) {

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { Client } from 'pg';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { eventually } from '@app/testing/eventually';
 import { PrivateServer } from '@app/testing/system/private-server';
@@ -121,6 +122,34 @@ describe('the bell', () => {
     await look();
     await eventually(async () => (await badge()) === '100+');
     expect(await button('Notifications, at least 100 unread').count()).toBe(1);
+  });
+
+  it('goes on past pages of which the reader may see nothing, with the keyboard at the same button', async () => {
+    await call('users/add', { users: [{ userId: 'heidi' }] });
+    await call('documents/set', { documentId: 'secret', access: 'restricted' });
+    const database = new Client({ connectionString: servers[1]?.url });
+    await database.connect();
+    const isKnown = async () => (await database.query('SELECT FROM notifications.document_access')).rowCount === 1;
+    await eventually(isKnown);
+    // A page looks at 5000, and the oldest one of all is to be seen.
+    await database.query(`INSERT INTO notifications.notifications
+      SELECT organization, 'old ' || n, n, CASE n WHEN 0 THEN document_id ELSE 'secret' END, NULL, true, size, fingerprint, content
+      FROM notifications.notifications, generate_series(0, 10001) n WHERE id = '7'`);
+    await database.end();
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    await page.goto(`${url}/sign-in?as=heidi`);
+    await button(/^Notifications/).click();
+    await button('Older ones').focus();
+    expect(await page.getByText('There are no notifications.').isVisible()).toBe(false);
+    await eventually(async () => {
+      const shown = await headlines();
+      if (shown.length === 0) await page.keyboard.press('Enter');
+      return shown.length > 0;
+    });
+    expect(await headlines()).toEqual(['Number 7']);
+    expect(asked.filter((path) => path === '/api/inbox').length).toBeGreaterThan(2);
+    expect(asked).not.toContain('/api/mark-all');
   });
 
   it('says so when the notifications are away, and nothing failed unseen', async () => {

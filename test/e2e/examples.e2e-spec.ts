@@ -296,9 +296,13 @@ describe('the examples', () => {
       await client.call('users.erase.v1', { userIds: ['u'], organizationIds: id ? [id] : undefined });
       await client.call('documents.set.v1', { organizationId: 'a', documentId: 'd', folderId: id });
       await client.call('notifications.delete.v1', { organizationId: 'a', documentId: 'd', locationId: id });
-      await client.call('notifications.delete.v1', { organizationId: 'a', documentId: 'd', pageToken: id });`;
+      await client.call('notifications.delete.v1', { organizationId: 'a', documentId: 'd', pageToken: id });
+      const added = { organizationId: 'a', documentId: 'd', actionUser: { userId: 'a' }, displayHeadlineMessageTemplate: 'h' };
+      await client.publish('notifications.add.v1', { ...added, notificationSourceData: { lines: [1], none: undefined } });
+      await client.publish('notifications.add.v1', { ...added, notificationSourceData: [1] });
+      await client.publish('notifications.add.v1', { ...added, displayHeadlineMessageTemplateData: new Map([['a', 'b']]) });`;
     const refused = await compile(directory, 'wider.ts', wider, exact);
-    expect(refused.match(/wider\.ts\(\d/g)).toEqual(['wider.ts(4', 'wider.ts(5', 'wider.ts(6', 'wider.ts(7']);
+    expect(refused.match(/(?<=wider\.ts\()\d+/g)).toEqual(['4', '5', '6', '7', '11', '12']);
   });
 });
 

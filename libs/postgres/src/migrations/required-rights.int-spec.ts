@@ -146,7 +146,7 @@ describe('set-up with an owner without CREATEROLE', () => {
   it('says how a % in the URL of the service has to be written', () => {
     const role = (password: string) =>
       serviceRoleOf(`postgres://service:${password}@localhost/managed`, url('owner', 'owner'), {});
-    expect(() => role('50%')).toThrow('not written as %25');
+    for (const password of ['50%', '50%e9']) expect(() => role(password)).toThrow('not written as %25');
     expect(role('50%25')).toMatchObject({ name: 'service', password: '50%' });
   });
 
@@ -158,6 +158,17 @@ describe('set-up with an owner without CREATEROLE', () => {
       expect(serviceRoleOf('postgres://managed:pw@localhost', adminUrl, {})).toMatchObject({ name: 'managed' });
     },
   );
+
+  it('takes the database of PGDATABASE for a URL that names none, as the driver does', () => {
+    process.env.PGDATABASE = 'managed';
+    try {
+      const roleOf = (serviceUrl: string) => serviceRoleOf(serviceUrl, url('owner', 'owner'), {});
+      expect(roleOf('postgres://service:pw@localhost')).toMatchObject({ name: 'service' });
+      expect(() => roleOf('postgres://service:pw@localhost/other')).toThrow('names another database');
+    } finally {
+      delete process.env.PGDATABASE;
+    }
+  });
 
   it('says what is missing when the account may create no schema', async () => {
     await admin.query(

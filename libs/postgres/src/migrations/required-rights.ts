@@ -1,4 +1,4 @@
-import type { ClientBase } from 'pg';
+import { Client, type ClientBase } from 'pg';
 import { databaseServers } from '@app/runtime/settings/database-url';
 import { DatabaseServers } from '../connections/database-servers';
 import { errorsOf, sqlState } from '../errors';
@@ -53,12 +53,11 @@ export function serviceRoleOf(
 ): ServiceRole | undefined {
   if (!serviceUrl) return undefined;
   const [own, admin] = [serviceUrl, adminUrl].map((url) => new URL(databaseServers(url)[0] ?? ''));
-  // Without a name the driver takes that of the user.
-  const databaseOf = ({ pathname, username }: URL) => decoded(pathname.slice(1)) || decoded(username);
+  const [name, password] = [decoded(own.username), decoded(own.password)];
+  // The driver knows which database a URL without its name leads to.
+  const databaseOf = ({ href }: URL) => new Client({ connectionString: href }).database;
   if (databaseOf(own) !== databaseOf(admin)) throw new Error('the URL of the service names another database than DATABASE_URL');
-  const { username, password } = own;
-  if (username === admin.username) return undefined;
-  return { name: decoded(username), password: decoded(password), url: serviceUrl, connection };
+  return own.username === admin.username ? undefined : { name, password, url: serviceUrl, connection };
 }
 
 function decoded(text: string): string {

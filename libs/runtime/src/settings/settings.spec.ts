@@ -153,6 +153,7 @@ describe(Settings.name, () => {
       port: 3001,
       level: new ExampleConfig({ SHARED_URL: 'amqp://h' }).level,
     });
+    expect(new ExampleConfig({ OWN_URL: '\n', SHARED_URL: 'amqp://shared' }).broker).toBe('amqp://shared');
   });
 });
 

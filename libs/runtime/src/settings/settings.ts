@@ -64,12 +64,12 @@ const MAX_PEM_BYTES = 1024 * 1024;
  * @returns with the variable that counts, for problems
  */
 function readSetting<T>(setting: Setting<T>, env: NodeJS.ProcessEnv): { name: string; outcome: Outcome<T> } {
-  const fileOf = (name: string) => (setting.secret && env[`${name}_FILE`]) || undefined;
-  const name = setting.names.find((candidate) => env[candidate] || fileOf(candidate)) ?? setting.names[0];
-  const file = fileOf(name);
   const cut = (text = '') => text.replace(/\r?\n$/, '');
-  if (file === undefined) return { name, outcome: setting.read(cut(env[name]) || undefined, env) };
-  if (env[name]) return { name, outcome: { problem: `and ${name}_FILE are both set: only one of them may be` } };
+  const fileOf = (name: string) => (setting.secret && env[`${name}_FILE`]) || undefined;
+  const name = setting.names.find((candidate) => cut(env[candidate]) || fileOf(candidate)) ?? setting.names[0];
+  const [value, file] = [cut(env[name]), fileOf(name)];
+  if (file === undefined) return { name, outcome: setting.read(value || undefined, env) };
+  if (value) return { name, outcome: { problem: `and ${name}_FILE are both set: only one of them may be` } };
   const content = readSmallFile(file, MAX_SECRET_BYTES);
   if ('problem' in content) return { name: `${name}_FILE`, outcome: content };
   return { name: `${name} in the file of ${name}_FILE`, outcome: setting.read(cut(content.value), env) };

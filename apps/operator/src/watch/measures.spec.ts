@@ -74,6 +74,12 @@ it('takes what all processes say of one queue and one table once', () => {
   expect(queue?.age).toBeCloseTo(1.98);
 });
 
+it.each(['dead', 'suspect', 'again', 'crashed', 'reply_lost'])('counts a delivery with the outcome %s as failed', (outcome) => {
+  const text = (count: number) =>
+    writer(0, count, 0).replace('outcome="dead",status="NOT_FOUND"', `outcome="${outcome}",status=""`);
+  expect(measuresOf([watched('a', text(0), text(20))]).get('notifications failed')).toBe(2);
+});
+
 it('takes no reader of notifications for a writer', () => {
   expect(readingOf(writer(1, 0, 0), 0).writer).toMatchObject({ waiting: 3 });
   expect(readingOf(writer(1, 0, 0).replace('.calls"} 32', '.calls.queries"} 256'), 0).writer).toBeUndefined();

@@ -137,5 +137,5 @@ const isCall = ({ route = '' }: Sample['labels']): boolean => route.startsWith('
 const isRefused = ({ status = '' }: Sample['labels']): boolean => /^4/.test(status) && status !== '429' && status !== '499';
 
 /** Outcomes and statuses of a delivery that failed by no fault of its publisher. */
-const FAILED = new Set(['dead', 'suspect', 'reply_lost', 'INTERNAL', 'UNAVAILABLE', 'DEADLINE_EXCEEDED']);
+const FAILED = new Set(['dead', 'suspect', 'again', 'crashed', 'reply_lost', 'INTERNAL', 'UNAVAILABLE', 'DEADLINE_EXCEEDED']);
 const isFailed = ({ outcome = '', status = '' }: Sample['labels']): boolean => FAILED.has(outcome) || FAILED.has(status);

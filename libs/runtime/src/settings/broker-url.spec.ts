@@ -67,10 +67,9 @@ describe('parseBrokerUrl', () => {
       url,
       'must have a % in user, password or virtual host written as %25',
     ]),
-    ...['amqp://user:sec/ret@host', 'amqp://user:5672?ret@host', 'amqp://user:sec#ret@host/vhost'].map((url) => [
-      url,
-      'must have a /, ? or # in user or password written as %2F, %3F or %23',
-    ]),
+    ...['amqp://user:sec/ret@host', 'amqp://user:5672?ret@host', 'amqp://user:sec#ret@host/vhost', 'amqp://host/vhost@site'].map(
+      (url) => [url, 'must have a /, ? or # in user or password written as %2F, %3F or %23, and a @ behind the host as %40'],
+    ),
   ])('refuses %p without quoting it', (url, problem) => {
     expect(() => parseBrokerUrl(url)).toThrow(new Error(problem));
   });

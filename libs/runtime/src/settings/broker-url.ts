@@ -22,7 +22,7 @@ const MAX_HOSTS = 16;
 const FORM = /^(\w+):\/\/(?:([^/?#]*)@)?([^@/?#]+)(?:\/([^?#]*))?(?:[?#].*)?$/;
 
 /** Such a character ends the credentials, as in many a random password. The same holds for URLs of PostgreSQL. */
-export const UNESCAPED = 'must have a /, ? or # in user or password written as %2F, %3F or %23';
+export const UNESCAPED = 'must have a /, ? or # in user or password written as %2F, %3F or %23, and a @ behind the host as %40';
 
 const DEFAULT_PORTS = { amqp: 5672, amqps: 5671 };
 

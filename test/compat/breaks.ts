@@ -3,6 +3,7 @@ export interface Schema {
   $ref?: string;
   type?: string;
   properties?: Record<string, Schema>;
+  patternProperties?: Record<string, Schema>;
   required?: string[];
   items?: Schema;
   enum?: string[];
@@ -28,8 +29,9 @@ export function breaks(name: string, direction: 'in' | 'out', old: Schemas, now:
       return compare(target(before.$ref, old), target(after.$ref, now), path);
     const problems = before.type === after.type && !before.$ref === !after.$ref ? [] : [`${path} has another type`];
     problems.push(...(direction === 'in' ? narrowed(before, after, path) : widened(before, after, path)));
-    for (const [field, schema] of Object.entries(before.properties ?? {}))
-      problems.push(...compare(schema, after.properties?.[field], `${path}.${field}`));
+    for (const names of ['properties', 'patternProperties'] as const)
+      for (const [field, schema] of Object.entries(before[names] ?? {}))
+        problems.push(...compare(schema, after[names]?.[field], `${path}.${field}`));
     if (before.items) problems.push(...compare(before.items, after.items, `${path}[]`));
     return problems;
   };

@@ -151,9 +151,11 @@ describe('breaks()', () => {
     expect([breaks('A', 'in', old, now), breaks('A', 'out', old, now)]).toEqual([incoming, outgoing]);
   });
 
-  it('looks into lists and classes', () => {
+  it('looks into lists, classes and fields by patterns', () => {
     const list = (items: object) => ({ ...schema({ l: { type: 'array', items } }), B: schema({ f: text }).A }) as Schemas;
     const now = { ...list({ $ref: '#/B' }), B: { type: 'object', properties: {} } } as Schemas;
     expect(breaks('A', 'in', list({ $ref: '#/B' }), now)).toEqual(['A.l[].f is gone']);
+    const named = (type: string) => ({ A: { type: 'object', patternProperties: { '^user$': { type } } } });
+    expect(breaks('A', 'in', named('object'), named('string'))).toEqual(['A.^user$ has another type']);
   });
 });

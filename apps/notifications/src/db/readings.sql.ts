@@ -93,7 +93,7 @@ export const updateUpTo = (most: number, documents = MOST_LOOKED_AT) => {
       AND t."timestamp" > (SELECT settled FROM known) AND t."timestamp" <= ${ASKED} AND NOT ${isRead('t', id)}
     ORDER BY t."timestamp", t.${id} LIMIT ${most + 1}`;
   return {
-    name: most === MOST_YOUNG ? 'mark-up-to' : `mark-up-to ${most} ${documents}`,
+    name: most === MOST_YOUNG && documents === MOST_LOOKED_AT ? 'mark-up-to' : `mark-up-to ${most} ${documents}`,
     text: `
   WITH ${CLOCK}, ${UP_TO}, ${WHO}, ${visibleTo('$3', ORGANIZATION, undefined, documents)}, known AS MATERIALIZED (
     SELECT greatest(mark, least(${ASKED}, $7::bigint)) AS settled FROM who

@@ -35,6 +35,19 @@ describe('suspects whose processes have ended', () => {
     await eventually(() => handled.length === 2);
   });
 
+  it('leave time also after one that is given up', async () => {
+    await users.publishSuspect('suspect', { headers: { 'x-crashes': 3 } });
+    await users.crash(SUSPECTS, 1);
+    await users.publishSuspect('next');
+    const handled: string[] = [];
+    users.handlers.add = ({ organizationId }) => handled.push(organizationId);
+    await users.start(PAUSE_MS);
+    await eventually(async () => (await users.settled('crashed')) === 1);
+    await expect(eventually(() => handled.length > 0, PAUSE_MS / 3)).rejects.toThrow();
+    await eventually(() => handled.length === 1);
+    expect(handled).toEqual(['next']);
+  });
+
   it('are not given up for processes that end while they wait', async () => {
     await users.publishSuspect('suspect');
     await users.crash(SUSPECTS, 1);

@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import type { Message } from 'amqplib';
 import { openOwnQueue } from '@app/amqp/connection/own-queue';
 import { eventually } from '@app/testing/eventually';
@@ -93,6 +94,8 @@ describe('suspects whose processes have ended', () => {
   it('go to the crashed queue after four more crashes, also when they waited after each of them', async () => {
     const headers = { 'x-correlation-id': 'c', 'x-first-failed-at': 1_800_000_000_000 };
     await users.publishSuspect('poison', { messageId: 'poison', replyTo: 'q', headers });
+    const lines: { msg: string; crashes?: number; reason?: string }[] = [];
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: (typeof lines)[number]) => void lines.push(line));
     let handled = 0;
     users.handlers.add = () => {
       handled++;
@@ -114,6 +117,14 @@ describe('suspects whose processes have ended', () => {
       ...headers,
       'x-crashes': 4,
     });
+    const told = [/waits before/, /handled alone/].map((text) =>
+      lines.flatMap(({ msg, crashes }) => (text.test(msg) ? [crashes] : [])),
+    );
+    expect(told).toEqual([
+      [1, 2, 3],
+      [1, 2, 3],
+    ]);
+    expect(lines.at(-1)?.reason).toBe('4 processes that handled it have ended.');
   });
 
   it('go to the crashed queue after four more crashes, unchanged', async () => {

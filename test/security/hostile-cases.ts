@@ -195,6 +195,7 @@ export const queueCases = (values: ValidValues, apiKeys: readonly string[], cana
           'x-idempotency-key',
           'traceparent',
           'x-attempt',
+          'x-crashes',
           'x-routing-key',
           'x-origin-user',
           'x-first-failed-at',

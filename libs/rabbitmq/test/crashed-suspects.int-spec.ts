@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import type { Message } from 'amqplib';
 import { openOwnQueue } from '@app/amqp/connection/own-queue';
 import { eventually } from '@app/testing/eventually';
@@ -33,6 +34,19 @@ describe('suspects whose processes have ended', () => {
     await eventually(() => users.isWaiting());
     await expect(eventually(() => handled.length > 0, PAUSE_MS / 3)).rejects.toThrow();
     await eventually(() => handled.length === 2);
+  });
+
+  it('leave time also after one that is given up', async () => {
+    await users.publishSuspect('suspect', { headers: { 'x-crashes': 3 } });
+    await users.crash(SUSPECTS, 1);
+    await users.publishSuspect('next');
+    const handled: string[] = [];
+    users.handlers.add = ({ organizationId }) => handled.push(organizationId);
+    await users.start(PAUSE_MS);
+    await eventually(async () => (await users.settled('crashed')) === 1);
+    await expect(eventually(() => handled.length > 0, PAUSE_MS / 3)).rejects.toThrow();
+    await eventually(() => handled.length === 1);
+    expect(handled).toEqual(['next']);
   });
 
   it('are not given up for processes that end while they wait', async () => {
@@ -80,6 +94,8 @@ describe('suspects whose processes have ended', () => {
   it('go to the crashed queue after four more crashes, also when they waited after each of them', async () => {
     const headers = { 'x-correlation-id': 'c', 'x-first-failed-at': 1_800_000_000_000 };
     await users.publishSuspect('poison', { messageId: 'poison', replyTo: 'q', headers });
+    const lines: { msg: string; crashes?: number; reason?: string }[] = [];
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: (typeof lines)[number]) => void lines.push(line));
     let handled = 0;
     users.handlers.add = () => {
       handled++;
@@ -101,6 +117,14 @@ describe('suspects whose processes have ended', () => {
       ...headers,
       'x-crashes': 4,
     });
+    const told = [/waits before/, /handled alone/].map((text) =>
+      lines.flatMap(({ msg, crashes }) => (text.test(msg) ? [crashes] : [])),
+    );
+    expect(told).toEqual([
+      [1, 2, 3],
+      [1, 2, 3],
+    ]);
+    expect(lines.at(-1)?.reason).toBe('4 processes that handled it have ended.');
   });
 
   it('go to the crashed queue after four more crashes, unchanged', async () => {

@@ -19,7 +19,7 @@ export const SUSPECT_MUTANTS = [
   },
   {
     name: 'kills that count while a suspect waits',
-    edits: [[SERVER, 'if (delivery.queue.alone) return this.solitude.afterCrash(delivery, pauseMs);', '']],
+    edits: [[SERVER, 'if (delivery.queue.alone) {', 'if (delivery.queue.prefetch === 0) {']],
     test: ['libs/rabbitmq/test/crashed-suspects.int-spec.ts', 'are not given up for processes that end'],
   },
   {

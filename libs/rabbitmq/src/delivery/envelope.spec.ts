@@ -94,10 +94,13 @@ describe('readEnvelope', () => {
   });
 
   it('trusts our own headers only when the message comes from a retry queue', () => {
-    const headers = { 'x-api-key': 'key', 'x-attempt': 3, 'x-routing-key': 'users.add.v1', 'x-origin-user': 'importer' };
+    const ours = { 'x-attempt': 3, 'x-crashes': 2, 'x-routing-key': 'users.add.v1', 'x-origin-user': 'importer' };
+    const headers = { 'x-api-key': 'key', ...ours };
     const forged = read({ headers, userId: 'gateway' }, { routingKey: 'users.exists.v1' });
     expect(forged.context).toMatchObject({ attempt: 1, pattern: 'users.exists.v1', userId: 'gateway' });
+    expect(forged.crashes).toBeUndefined();
     const retried = read({ headers, userId: undefined }, { exchange: 'retry', routingKey: 'users.commands' });
     expect(retried.context).toMatchObject({ attempt: 3, pattern: 'users.add.v1', userId: 'importer' });
+    expect(retried.crashes).toBe(2);
   });
 });

@@ -161,8 +161,10 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       const pauseMs = this.solitude.crashPause();
       // Its caller would be gone after the wait: nothing is risked for it.
       if (delivery.isExpiredIn(pauseMs)) return this.decisionOn(delivery, { kind: 'notStarted' }) as FinalDecision;
-      // In the queue of suspects every kill during the wait would count.
-      if (delivery.queue.alone) return this.solitude.afterCrash(delivery, pauseMs);
+      if (delivery.queue.alone) {
+        this.solitude.rest(delivery.queue, pauseMs);
+        return this.decisionOn(delivery, { kind: 'crashed', crashes: delivery.crashes }) as FinalDecision;
+      }
       if (!(await delivery.whileKept(this.solitude.afterPause(pauseMs)))) return undefined;
     }
     if (delivery.queue.alone) return this.runAlone(delivery);

@@ -1,11 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 import { within } from '@app/runtime/within';
-import type { Delivery } from '../delivery/delivery';
 import type { QueueConsumer } from '../delivery/queue-consumer';
-import type { FinalDecision } from '../settle/ack-policy';
 import type { ConsumedQueue } from '../topology/consumed-queues';
-import { MOST_CRASHES } from '../topology/topology';
 
 /** How long the other consumers stay paused after a suspect, in case another one follows, in milliseconds. */
 const QUIET_MS = 50;
@@ -72,17 +69,14 @@ export class Solitude {
   }
 
   /**
-   * Decides about a suspect that may have ended a process. It waits elsewhere, and for this time, in milliseconds, no other suspect is taken from its
-   * queue: the next one may end this process as well.
+   * Takes no suspect from this queue for a time, in milliseconds, after one that may have ended a process: the next one may end this process as well.
    */
-  afterCrash({ queue, crashes }: Delivery, ms: number): FinalDecision {
-    if (crashes >= MOST_CRASHES) return { do: 'crashedThenAck' };
+  rest(queue: ConsumedQueue, ms: number): void {
     const consumer = this.consumers.get(queue);
     clearTimeout(this.rested);
     // Not awaited: a consumer that moves to another node waits for this delivery. The confirm comes after the cancel.
     void consumer?.pause('suspect');
     if (!this.stopping.signal.aborted) this.rested = setTimeout(() => void consumer?.resume('suspect'), ms);
-    return { do: 'againThenAck' };
   }
 
   stop(): void {

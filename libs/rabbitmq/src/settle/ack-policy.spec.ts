@@ -54,6 +54,16 @@ describe('decide', () => {
       expect(decide({ kind: 'suspect' }, circumstances)).toEqual({ do: 'suspectThenAck' });
   });
 
+  it('lets a suspect wait after each crash but the fourth, which makes a letter of it, with and without a caller that waits', () => {
+    for (const circumstances of [AWAITED, BACKGROUND])
+      expect([1, 3, 4, 7].map((crashes) => decide({ kind: 'crashed', crashes }, circumstances).do)).toEqual([
+        'againThenAck',
+        'againThenAck',
+        'crashedThenAck',
+        'crashedThenAck',
+      ]);
+  });
+
   it.each([new Error('inside'), new ApiError('INTERNAL', 'inside'), 'inside', undefined])(
     'hides the details of a bug from the caller: %p',
     (bug) => {

@@ -1,6 +1,6 @@
 import { ApiError, PASSING, type ErrorBody, type ErrorStatus } from '@app/contracts/error';
 import type { QueueKind } from '../topology/consumed-queues';
-import { RETRY_DELAYS } from '../topology/topology';
+import { MOST_CRASHES, RETRY_DELAYS } from '../topology/topology';
 
 /** Outcome of handling a delivery. */
 export type Outcome =
@@ -15,6 +15,8 @@ export type Outcome =
   | { kind: 'notStarted' }
   /** Delivered several times and never settled: the consumers crashed or lost their connection. The handler was not started. */
   | { kind: 'suspect' }
+  /** A suspect that may have ended a process just now, one of so many. The handler was not started. */
+  | { kind: 'crashed'; crashes: number }
   /** The deadline has passed, so the handler was not started. */
   | { kind: 'expired' };
 
@@ -78,6 +80,7 @@ const isRefusal = (status: ErrorStatus): boolean => status !== 'INTERNAL' && sta
  * | database away              | command: hold; query, after one more try: reply UNAVAILABLE, ack | hold |
  * | not started                | ack, reply UNAVAILABLE             | never happens              |
  * | suspect                    | suspect queue, ack                 | the same                   |
+ * | crashed                    | queue of retried commands, ack; after the fourth crash: crashed queue | the same |
  * | deadline passed            | ack                                | never happens              |
  *
  * A query without a caller that waits is malformed. It is dropped, because a query has no effect.
@@ -89,6 +92,8 @@ export function decide(outcome: Outcome, circumstances: Circumstances, random = 
       return { do: 'ack', because: 'expired' };
     case 'suspect':
       return { do: 'suspectThenAck' };
+    case 'crashed':
+      return { do: outcome.crashes < MOST_CRASHES ? 'againThenAck' : 'crashedThenAck' };
     case 'result':
       return awaited ? { do: 'replyThenAck', reply: { result: outcome.value } } : { do: 'ack', because: 'acked' };
     case 'databaseAway':

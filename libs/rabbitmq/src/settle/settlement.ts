@@ -114,6 +114,7 @@ export class Settlement {
       case 'suspectThenAck':
         this.logger.warn({
           msg: 'a command was delivered several times and never settled: it is handled alone',
+          crashes: delivery.crashes,
           ...about(delivery),
         });
         if (!(await this.republisher.publish(delivery, decision))) return;
@@ -121,12 +122,17 @@ export class Settlement {
         await delivery.ackForGood();
         return settled('suspect');
       case 'againThenAck':
+        this.logger.warn({
+          msg: 'a suspect may have ended its process: it waits before it is handled again',
+          crashes: delivery.crashes,
+          ...about(delivery),
+        });
         if (!(await this.republisher.publish(delivery, decision))) return;
         await delivery.ackForGood();
         return settled('again');
       case 'crashedThenAck':
         if (!(await this.republisher.publish(delivery, decision))) return;
-        this.logDeath(delivery, { status: 'CRASHED', message: 'The processes that handled it ended.' });
+        this.logDeath(delivery, { status: 'CRASHED', message: `${delivery.crashes} processes that handled it have ended.` });
         return settled('crashed');
       case 'retryThenAck':
       case 'deadThenAck': {

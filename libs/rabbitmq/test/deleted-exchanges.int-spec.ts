@@ -26,6 +26,15 @@ describe('an exchange that was deleted by hand and is declared again', () => {
     await users.expectEverythingWorks();
   });
 
+  it('replies, again before a process looks: one call has no answer, and then all of them have', async () => {
+    const { channel, client } = users;
+    await Promise.all([channel.deleteExchange('replies'), channel.assertExchange('replies', 'direct', { durable: true })]);
+    const call = () => client.call(AddUsers, BODY, { ...CALL, timeoutMs: 500 });
+    expect((await failure(call())).status).toBe('DEADLINE_EXCEEDED');
+    await eventually(call);
+    await users.expectEverythingWorks();
+  });
+
   it('events.own: a process hears them again', async () => {
     const heard: string[] = [];
     const subscriber = new EventSubscriber({

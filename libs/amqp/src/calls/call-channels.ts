@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { Channel, ConfirmChannel, Message } from 'amqplib';
+import type { Channel, ChannelModel, ConfirmChannel, Message } from 'amqplib';
 import { within } from '@app/runtime/within';
 import { checkExchanges } from '../connection/check-topology';
-import { NotYet, refusalOf } from '../connection/opened-channel';
+import { closeQuietly, NotYet, refusalOf } from '../connection/opened-channel';
 import { openOwnQueue } from '../connection/own-queue';
 import { HEADER } from '../messages/headers';
 import type { Operation, Sender } from '../messages/message-properties';
@@ -30,6 +30,8 @@ export interface CallChannelOptions {
 export class CallChannels {
   private readonly replyQueues = new WeakMap<Channel, string>();
   private coldChannels = 0;
+  /** The connection over which a reply queue is being bound. */
+  private binding?: ChannelModel;
 
   constructor(private readonly options: CallChannelOptions) {}
 
@@ -46,6 +48,24 @@ export class CallChannels {
   /** Replies come over the channel that the call was published on: another channel may be in setup. */
   replyQueueOf(channel: Channel | undefined): string | undefined {
     return channel && this.replyQueues.get(channel);
+  }
+
+  /**
+   * Binds the reply queue of a channel once more, which changes nothing when it is bound. Not over that channel: a broker node that stands still may
+   * delay a binding for a minute, and the calls would wait behind it.
+   */
+  async bindAgain(model: ChannelModel, channel: Channel): Promise<void> {
+    const queue = this.replyQueues.get(channel);
+    if (queue === undefined || this.binding === model) return;
+    this.binding = model;
+    try {
+      const other = await model.createChannel();
+      other.on('error', () => undefined);
+      await other.bindQueue(queue, 'replies', queue);
+      closeQuietly(other);
+    } finally {
+      this.binding = undefined;
+    }
   }
 
   /**

@@ -43,6 +43,8 @@ export class Caller {
   private readonly commands: Commands;
   private readonly waiting: WaitingCalls;
   private closed = false;
+  /** Time of the latest reply, or of {@link bindAgain}, in milliseconds of `performance.now()`. */
+  private heardAt = -Infinity;
 
   constructor(
     private readonly connection: RabbitConnection,
@@ -139,9 +141,23 @@ export class Caller {
   }
 
   private onReply(message: AmqpMessage): void {
+    this.heardAt = performance.now();
     for (const { correlationId, reply } of repliesIn(message))
       if (!this.calls.resolve(this.queries.answered(correlationId), reply) && !this.commands.refused(correlationId))
         this.connection.observer.unknownReply();
+  }
+
+  /**
+   * No call was answered during the whole time of one. The binding of the reply queue goes with its exchange, and nobody notices when somebody declares
+   * that again at once.
+   */
+  private bindAgain(): void {
+    this.heardAt = performance.now();
+    const { current: model, observer } = this.connection;
+    const { current: channel } = this.channel;
+    if (!model || !channel) return;
+    observer.log('warn', { msg: 'no call was answered: the reply queue is bound again', connection: this.options.appId });
+    void this.channels.bindAgain(model, channel).catch(() => undefined);
   }
 
   private replyTo(operation: Operation, body: unknown, options: SendOptions, correlationId: string): Promise<ReceivedReply> {
@@ -152,16 +168,18 @@ export class Caller {
     // First, because what has no JSON must leave no pending call.
     const bytes = Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
 
-    const reply = this.calls.wait(correlationId, timeoutMs, () =>
-      this.unanswered(correlationId, 'the broker did not take it in time', 'no answer came in time'),
-    );
+    const askedAt = performance.now();
+    const reply = this.calls.wait(correlationId, timeoutMs, () => {
+      if (this.heardAt < askedAt) this.bindAgain();
+      return this.unanswered(correlationId, 'the broker did not take it in time', 'no answer came in time');
+    });
     this.reportPending();
     const request: Request = {
       operation,
       body: bytes,
       options: { ...options, messageId: options.messageId ?? newMessageId() },
       correlationId,
-      deadline: performance.now() + timeoutMs,
+      deadline: askedAt + timeoutMs,
     };
     if (this.channel.check() === undefined) this.begin(request);
     else void this.waiting.add(request);

@@ -17,6 +17,10 @@ const add = (notificationId: string, rest: object) => ({
 const STRANGERS = 20_000;
 /** Of the table of users: two for the index of the removal, and some for its steps. A scan for each organization would be hundreds. */
 const SCANS = 10;
+/** Of the tenant. */
+const MANY = { recipients: 100_000, documents: 20_000, folders: 2000 };
+/** Of the indexes of these tables, read by a removal: each page that has rows of the tenant a few times, and a few for each foreign key. */
+const PAGES = { recipients: 5000, documents: 5 * MANY.documents };
 /** Everything that can be read of the tenant, in all ways. */
 const READS: [Operation, object][] = [
   ['users/get', ORGANIZATION],
@@ -104,16 +108,41 @@ describe('a tenant', () => {
        FROM notifications.organizations, generate_series(1, $1::int) n WHERE api_key = 'demo-key'`,
       [STRANGERS],
     );
-    await sql.from.query('ANALYZE users.users, notifications.recipients');
+    await sql.from.query(
+      `INSERT INTO users.organization_members (organization, user_id) SELECT organization, user_id FROM users.users WHERE user_id LIKE 'stranger%'`,
+    );
+    await sql.from.query('ANALYZE users.users, users.organization_members, notifications.recipients');
     // The reads of the test itself are not to be counted.
     await sql.from.query('SET enable_seqscan = off');
   };
   const touched = async (table: string) => {
-    const { rows } = await sql.from.query<{ scanned: number; deleted: number }>(
-      'SELECT seq_tup_read::int AS scanned, n_tup_del::int AS deleted FROM pg_stat_user_tables WHERE relid = $1::regclass',
+    const { rows } = await sql.from.query<Record<'scanned' | 'fetched' | 'inserted' | 'deleted' | 'pages', number>>(
+      `SELECT seq_tup_read::int AS scanned, (seq_tup_read + idx_tup_fetch)::int AS fetched, n_tup_ins::int AS inserted,
+         n_tup_del::int AS deleted, (idx_blks_read + idx_blks_hit)::int AS pages
+       FROM pg_stat_user_tables JOIN pg_statio_user_tables USING (relid) WHERE relid = $1::regclass`,
       [table],
     );
     return rows[0];
+  };
+  /** Recipients, and documents in folders, of one organization of the tenant. */
+  const addMany = async () => {
+    const filler = new Client({ connectionString: from.databaseUrl });
+    await filler.connect();
+    await filler.query(
+      `INSERT INTO notifications.recipients SELECT id, 'u', n, 'n' || n, 'd' FROM notifications.organizations, generate_series(1, ${MANY.recipients}) n
+       WHERE api_key = $1 AND organization_id = 'org'`,
+      [apiKey],
+    );
+    await filler.query(
+      `WITH org AS (SELECT id FROM users.organizations WHERE api_key = $1 AND organization_id = 'org'),
+       named AS (INSERT INTO users.folders SELECT id, 'f' || n FROM org, generate_series(1, ${MANY.folders}) n)
+       INSERT INTO users.documents SELECT id, 'd' || n, 'f' || 1 + n % ${MANY.folders} FROM org, generate_series(1, ${MANY.documents}) n`,
+      [apiKey],
+    );
+    await filler.end();
+    // PostgreSQL tells of the work of a connection after its end.
+    await eventually(async () => (await touched('notifications.recipients')).inserted >= MANY.recipients);
+    await eventually(async () => (await touched('users.documents')).inserted >= MANY.documents);
   };
 
   beforeAll(async () => {
@@ -214,9 +243,13 @@ describe('a tenant', () => {
     await sql.to.query('DELETE FROM notifications.erasures WHERE api_key = $1', [apiKey]);
   });
 
-  it('is the same in the other installation, with its tokens, for every read', async () => {
+  it('is the same in the other installation, with its tokens, for every read, and reads little of others', async () => {
+    await addStrangers();
     const others = await settledRowsOf(sql.to, 'demo-key');
     await settledRowsOf(sql.from, apiKey);
+    const tables = ['users.organization_members', 'notifications.recipients'];
+    const read = () => Promise.all(tables.map(async (table) => (await touched(table)).fetched));
+    const readBefore = await read();
     const copied = await from.tool(['tenants', 'copy', apiKey, '--json'], { TARGET_DATABASE_URL: to.databaseUrl });
     const { rows } = JSON.parse(copied) as { rows: Record<string, number> };
     expect(rows).toMatchObject({ 'users.users': 3, 'users.document_members': 0, 'notifications.notifications': 4 });
@@ -226,6 +259,10 @@ describe('a tenant', () => {
     expect(await readAll(to)).toEqual(before);
     expect(await rowsOf(sql.to, 'demo-key')).toEqual(others);
     expect(await refusal('copy', apiKey)).toMatch(/^1: The target has rows of API key/);
+    // PostgreSQL tells of the reads of a connection after its end.
+    await eventually(async () => (await read()).every((rows, index) => rows > readBefore[index]));
+    const ofAll = (await read()).map((rows, index) => rows - readBefore[index]);
+    expect(Math.max(...ofAll)).toBeLessThan(STRANGERS);
   });
 
   it('goes on there: repetitions are known, and changes are newer than what was copied', async () => {
@@ -258,8 +295,9 @@ describe('a tenant', () => {
   });
 
   it('leaves nothing where it was removed, and others as they are', async () => {
-    await addStrangers();
+    await addMany();
     const users = await touched('users.users');
+    const documents = await touched('users.documents');
     const recipients = await touched('notifications.recipients');
     const everything = await readAll(from, {});
     const others = await settledRowsOf(sql.from, 'demo-key');
@@ -274,7 +312,10 @@ describe('a tenant', () => {
     // PostgreSQL tells of the reads of a connection after its end, with those of its deletions.
     await eventually(async () => (await touched('users.users')).deleted > users.deleted);
     expect((await touched('users.users')).scanned - users.scanned).toBeLessThan(SCANS * STRANGERS);
-    expect((await touched('notifications.recipients')).scanned - recipients.scanned).toBeLessThan(STRANGERS);
+    const recipientsNow = await touched('notifications.recipients');
+    expect(recipientsNow.scanned - recipients.scanned).toBeLessThan(STRANGERS);
+    expect(recipientsNow.pages - recipients.pages).toBeLessThan(PAGES.recipients);
+    expect((await touched('users.documents')).pages - documents.pages).toBeLessThan(PAGES.documents);
   });
 
   it('is removed again when an event of it was on its way', async () => {

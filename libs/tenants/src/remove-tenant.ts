@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import { soFar } from '@app/runtime/so-far';
 import type { Rows } from './copy-tenant';
-import { SCHEMAS, TENANT_TABLES, type Schema, type TenantTable } from './tables';
+import { ofEach, SCHEMAS, TENANT_TABLES, type Schema, type TenantTable } from './tables';
 import { requireQuiet } from './tenant-database';
 
 /** A short transaction each, because other tenants go on. */
@@ -13,31 +13,37 @@ const LATE_MS = 10_000;
 const LOOK_MS = 100;
 
 /**
+ * Indexes that no other work needs, so that they exist during the removal only. PostgreSQL looks for the rows that refer to each deleted organization or
+ * folder. Without them it would read all users for each organization, and all documents of the organization for each folder.
+ */
+const INDEXES = { users: '(organization)', documents: '(organization, folder_id)' };
+
+/**
  * Deletes a tenant with everything of it. The API key goes last, so that a removal that was interrupted can be started again. Events that were on
  * their way to notifications come later, and another removal takes their rows.
  *
- * No other work looks for the users of an organization, so that an index for this exists during the removal only. Without it PostgreSQL would
- * read all users for each organization that is deleted, because of the foreign key. Each removal has its own, so that several can run at once.
+ * Each removal has its own indexes, so that several can run at once.
  *
  * @param client full rights on the database
  * @throws TenantObstacle when the key is enabled, or something is unfinished
  */
 export async function removeTenant(client: ClientBase, apiKey: string, progress: (line: string) => void): Promise<Rows> {
   await requireQuiet(client, apiKey, true);
-  const index = `users_of_${createHash('sha256').update(apiKey).digest('hex').slice(0, 16)}`;
-  // An interrupted removal leaves it, perhaps not valid.
-  const dropIndex = () => client.query(`DROP INDEX CONCURRENTLY IF EXISTS users.${index}`);
-  await dropIndex();
-  progress('an index of the users of all tenants, for the time of the removal');
+  const hash = createHash('sha256').update(apiKey).digest('hex').slice(0, 16);
+  // An interrupted removal leaves them, perhaps not valid.
+  const dropIndexes = async () => {
+    for (const table of Object.keys(INDEXES)) await client.query(`DROP INDEX CONCURRENTLY IF EXISTS users.${table}_of_${hash}`);
+  };
+  await dropIndexes();
+  progress('indexes of the users and the documents of all tenants, for the time of the removal');
   try {
-    await client.query(`CREATE INDEX CONCURRENTLY ${index} ON users.users (organization)`);
-    // The index has waited for transactions that may take hours, and the tenant may be in use again.
+    for (const [table, columns] of Object.entries(INDEXES))
+      await client.query(`CREATE INDEX CONCURRENTLY ${table}_of_${hash} ON users.${table} ${columns}`);
+    // The indexes have waited for transactions that may take hours, and the tenant may be in use again.
     await requireQuiet(client, apiKey, true);
-    // The planner takes an organization for a large part of each table (`n_distinct` in tables.sql), and would read whole tables.
-    await client.query('SET enable_seqscan = off');
     return await emptyTables(client, apiKey, progress);
   } finally {
-    await dropIndex();
+    await dropIndexes();
   }
 }
 
@@ -93,18 +99,24 @@ async function emptyTable(
   say: (deleted: number) => void,
 ): Promise<number> {
   const name = `${schema}.${table.name}`;
-  const mine =
-    table.by === 'organization'
-      ? `t.organization IN (SELECT id FROM ${schema}.organizations WHERE api_key = $1)`
-      : `t.${table.by} = $1`;
+  const isOfOrganization = table.by === 'organization';
+  const mine = isOfOrganization
+    ? `${schema}.organizations o ${ofEach(`SELECT t.ctid FROM ${name} t WHERE t.organization = o.id`)} WHERE o.api_key = $1`
+    : `${name} t WHERE t.${table.by} = $1`;
+  // All places at once. A search in each step would pass what the steps before it have deleted: that stays in an index while older transactions run.
+  await client.query({ text: `DECLARE places NO SCROLL CURSOR WITH HOLD FOR SELECT t.ctid FROM ${mine}`, values: [apiKey] });
+  // Another row may have the place of one that is gone.
+  const owner = isOfOrganization
+    ? `(SELECT o.api_key FROM ${schema}.organizations o WHERE o.id = t.organization)`
+    : `t.${table.by}`;
+  const deletion = `DELETE FROM ${name} t WHERE t.ctid = ANY ($2::tid[]) AND ${owner} = $1`;
   let deleted = 0;
   for (;;) {
-    const { rowCount } = await client.query(
-      `DELETE FROM ${name} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${name} t WHERE ${mine} LIMIT ${ROWS_AT_ONCE}))`,
-      [apiKey],
-    );
-    deleted += rowCount ?? 0;
-    say(deleted);
-    if ((rowCount ?? 0) < ROWS_AT_ONCE) return deleted;
+    const { rows } = await client.query<{ ctid: string }>(`FETCH ${ROWS_AT_ONCE} FROM places`);
+    if (rows.length === 0) break;
+    const { rowCount } = await client.query(deletion, [apiKey, rows.map(({ ctid }) => ctid)]);
+    say((deleted += rowCount ?? 0));
   }
+  await client.query('CLOSE places');
+  return deleted;
 }

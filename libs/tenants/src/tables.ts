@@ -10,7 +10,15 @@ export interface TenantTable {
   copied?: string;
   /** No row does: what they are for does not exist there. */
   stays?: true;
+  /** No index leads from an organization to its rows. */
+  unindexed?: true;
 }
+
+/**
+ * Joins the rows of each organization `o`, by an index. With a plain join the planner reads whole tables, because it takes an organization for a large
+ * part of each table (`n_distinct` in tables.sql).
+ */
+export const ofEach = (rows: string) => `CROSS JOIN LATERAL (${rows} OFFSET 0) t`;
 
 /** A membership that has ended refuses older events, and there are none in another installation. */
 const LIVE = `added > removed AND added > (SELECT left_version FROM users.users u
@@ -32,7 +40,7 @@ export const TENANT_TABLES: Record<Schema, readonly TenantTable[]> = {
     { name: 'outbox', by: 'api_key', stays: true },
     { name: 'erasures', by: 'api_key', stays: true },
     { name: 'organizations', by: 'api_key' },
-    { name: 'users', by: 'organization' },
+    { name: 'users', by: 'organization', unindexed: true },
     { name: 'folders', by: 'organization' },
     { name: 'documents', by: 'organization' },
     { name: 'organization_members', by: 'organization', copied: LIVE },

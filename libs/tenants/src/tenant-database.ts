@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { ClientBase } from 'pg';
+import { NOT_COMPILED } from '@app/postgres/connections/data-source';
 import { DatabaseServers } from '@app/postgres/connections/database-servers';
 import { UnlimitedClient } from '@app/postgres/connections/unlimited-client';
 import { reasonOf } from '@app/postgres/errors';
@@ -9,6 +10,9 @@ import { SCHEMAS } from './tables';
 
 /** The tenant is not in a state that allows the work. The message is for the operator. */
 export class TenantObstacle extends Error {}
+
+/** The cost of a tenant follows its own size, and not that of the tables. Plans without an index are not compiled, as in the services. */
+const PLANS = { ...NOT_COMPILED, enable_seqscan: 'off' };
 
 /**
  * Connects to the server that accepts writes, for the time of the work, which may be hours.
@@ -24,7 +28,7 @@ export async function onServer<T>(
   // As for other tools: stdout belongs to the result.
   Logger.overrideLogger(false);
   const servers = new DatabaseServers(url);
-  const connect = () => new UnlimitedClient({ servers, tlsFiles, application_name: 'tenants' }).connect();
+  const connect = () => new UnlimitedClient({ servers, tlsFiles, application_name: 'tenants', parameters: PLANS }).connect();
   const client = await servers.first(connect).catch((error: unknown) => {
     throw new TenantObstacle(`The database of ${variable} cannot be used (${reasonOf(error)}).`, { cause: error });
   });

@@ -32,7 +32,7 @@ export const GENERIC_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seq
  * Statements are not compiled: that takes seconds, each time one runs, and each takes milliseconds. PostgreSQL before 18 finds a plan that cannot do
  * without a sequential scan so expensive, because of `enable_seqscan`, that it would compile all of it.
  */
-const NOT_COMPILED = { jit: 'off' };
+export const NOT_COMPILED = { jit: 'off' };
 
 /** The code relies on these, whatever a role or a database has by default: the driver reads no other format of times. */
 const OWN_DEFAULTS = { DateStyle: 'ISO', default_transaction_isolation: 'read\\ committed', idle_session_timeout: 0 };

@@ -18,7 +18,9 @@ export function auditPages(app: FastifyInstance, audit: AuditRepository): void {
     const body = [
       lines.length > 0
         ? table(lines)
-        : html`<p>${before === undefined ? 'Nobody has changed anything or read a letter on these pages yet.' : 'There are no older lines.'}</p>`,
+        : html`<p>
+            ${before === undefined ? 'Nobody has changed anything or read a letter on these pages yet.' : 'There are no older lines.'}
+          </p>`,
       before !== undefined && html`<p><a href="/audit">Newest lines</a></p>`,
       found.length > LINES && html`<p><a href="/audit?before=${lines.at(-1)?.seq}">Older lines</a></p>`,
     ];

@@ -45,6 +45,8 @@ export class Caller {
   private closed = false;
   /** Time of the latest reply, or of {@link bindAgain}, in milliseconds of `performance.now()`. */
   private heardAt = -Infinity;
+  /** Whether no reply has come since {@link bindAgain}: a log line of it is enough. */
+  private isUnanswered = false;
 
   constructor(
     private readonly connection: RabbitConnection,
@@ -142,6 +144,7 @@ export class Caller {
 
   private onReply(message: AmqpMessage): void {
     this.heardAt = performance.now();
+    this.isUnanswered = false;
     for (const { correlationId, reply } of repliesIn(message))
       if (!this.calls.resolve(this.queries.answered(correlationId), reply) && !this.commands.refused(correlationId))
         this.connection.observer.unknownReply();
@@ -156,8 +159,13 @@ export class Caller {
     const { current: model, observer } = this.connection;
     const { current: channel } = this.channel;
     if (!model || !channel) return;
-    observer.log('warn', { msg: 'no call was answered: the reply queue is bound again', connection: this.options.appId });
-    void this.channels.bindAgain(model, channel).catch(() => undefined);
+    const { appId } = this.options;
+    if (!this.isUnanswered)
+      observer.log('warn', { msg: 'no call was answered: the reply queue is bound again, in case that is the reason', appId });
+    this.isUnanswered = true;
+    void this.channels.bindAgain(model, channel).catch((error: unknown) => {
+      observer.log('warn', { msg: 'the reply queue could not be bound again', appId, reason: (error as Error).message });
+    });
   }
 
   private replyTo(operation: Operation, body: unknown, options: SendOptions, correlationId: string): Promise<ReceivedReply> {

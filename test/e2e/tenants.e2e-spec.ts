@@ -346,12 +346,18 @@ describe('a tenant', () => {
     const removed = tenants('remove', apiKey, '--yes');
     await eventually(async () => Object.keys(await rowsOf(sql.from, apiKey)).length === 0);
     await other.query('COMMIT');
-    await other.end();
     await removed;
     expect((await sql.from.query(`SELECT FROM notifications.members WHERE user_id = 'later'`)).rowCount).toBe(0);
-    // That of an erasure stores no organization.
+    // That of an erasure stores no organization. An update moves its row after the removal has found it.
     await sql.from.query(`INSERT INTO notifications.erasures (id, api_key, version, up_to) VALUES ('late', $1, 1, 0)`, [apiKey]);
-    await tenants('remove', apiKey, '--yes');
+    await other.query('BEGIN');
+    await other.query('UPDATE notifications.erasures SET up_to = 1 WHERE api_key = $1', [apiKey]);
+    const again = tenants('remove', apiKey, '--yes');
+    const waits = `SELECT FROM pg_stat_activity WHERE query LIKE 'DELETE FROM notifications.erasures%' AND wait_event_type = 'Lock'`;
+    await eventually(async () => (await sql.to.query(waits)).rowCount === 1);
+    await other.query('COMMIT');
+    await other.end();
+    await again;
     expect(await rowsOf(sql.from, apiKey)).toEqual({});
   });
 });

@@ -104,19 +104,25 @@ async function emptyTable(
     ? `${schema}.organizations o ${ofEach(`SELECT t.ctid FROM ${name} t WHERE t.organization = o.id`)} WHERE o.api_key = $1`
     : `${name} t WHERE t.${table.by} = $1`;
   // All places at once. A search in each step would pass what the steps before it have deleted: that stays in an index while older transactions run.
-  await client.query({ text: `DECLARE places NO SCROLL CURSOR WITH HOLD FOR SELECT t.ctid FROM ${mine}`, values: [apiKey] });
+  const search = { text: `DECLARE places NO SCROLL CURSOR WITH HOLD FOR SELECT t.ctid FROM ${mine}`, values: [apiKey] };
   // Another row may have the place of one that is gone.
   const owner = isOfOrganization
     ? `(SELECT o.api_key FROM ${schema}.organizations o WHERE o.id = t.organization)`
     : `t.${table.by}`;
   const deletion = `DELETE FROM ${name} t WHERE t.ctid = ANY ($2::tid[]) AND ${owner} = $1`;
   let deleted = 0;
-  for (;;) {
-    const { rows } = await client.query<{ ctid: string }>(`FETCH ${ROWS_AT_ONCE} FROM places`);
-    if (rows.length === 0) break;
-    const { rowCount } = await client.query(deletion, [apiKey, rows.map(({ ctid }) => ctid)]);
-    say((deleted += rowCount ?? 0));
+  // Again after an update or a VACUUM FULL has moved a row meanwhile.
+  for (let isWhole = false; !isWhole;) {
+    isWhole = true;
+    await client.query(search);
+    for (;;) {
+      const { rows } = await client.query<{ ctid: string }>(`FETCH ${ROWS_AT_ONCE} FROM places`);
+      if (rows.length === 0) break;
+      const { rowCount } = await client.query(deletion, [apiKey, rows.map(({ ctid }) => ctid)]);
+      isWhole &&= rowCount === rows.length;
+      say((deleted += rowCount ?? 0));
+    }
+    await client.query('CLOSE places');
   }
-  await client.query('CLOSE places');
   return deleted;
 }

@@ -68,13 +68,13 @@ export class UpdateNotificationsRequest {
         message: `${named()} must have either notifications, or userId and readUpTo`,
         fields: ['notifications', 'userId', 'readUpTo'],
       };
-    if (!notifications)
-      return documentId !== undefined || locationId !== undefined
-        ? {
-            message: `${named('documentId')} and ${named('locationId')} are only allowed together with notifications`,
-            fields: ['documentId', 'locationId'],
-          }
-        : undefined;
+    if (!notifications && (documentId !== undefined || locationId !== undefined))
+      return {
+        message: `${named('documentId')} and ${named('locationId')} are only allowed together with notifications`,
+        fields: ['documentId', 'locationId'],
+      };
+    const misspelt = refuseMisspelt(UpdateNotificationsRequest, sent, named);
+    if (misspelt || !notifications) return misspelt;
     return problemOf(notifications, sent.notifications as readonly Sent[], named);
   }
 }

@@ -44,6 +44,20 @@ const CASES: [BodyClass<object>, object, string, string, string[]][] = [
   ],
   [
     UpdateNotificationsRequest,
+    { ...each({ id: 'a', readByUserIds: ['u'] }), documentID: 'd' },
+    'data.documentID is not a field; did you mean documentId?',
+    'documentID is not a field; did you mean documentId?',
+    ['documentID'],
+  ],
+  [
+    UpdateNotificationsRequest,
+    { organizationId: 'o', userId: 'u', readUpTo: 1, locationID: 'l' },
+    'data.locationID is not a field; did you mean locationId?',
+    'locationID is not a field; did you mean locationId?',
+    ['locationID'],
+  ],
+  [
+    UpdateNotificationsRequest,
     each({ id: 'a', readByUserIds: ['u', 'v'], unreadByUserIds: ['v'] }),
     'data.notifications[0] has a user in readByUserIds and in unreadByUserIds',
     'notifications[0] has a user in readByUserIds and in unreadByUserIds',

@@ -14,18 +14,31 @@ describe('the look at a database', () => {
   });
   afterAll(() => server?.remove());
 
-  it('says that the login is refused, and not that a certificate is wrong', async () => {
-    const url = new URL(server.url);
-    url.username = 'nobody';
+  it.each<[string, Partial<URL>, string, string]>([
+    [
+      'the login is refused, and not that a certificate is wrong',
+      { username: 'nobody' },
+      '28000: the server refuses the password or the certificate',
+      'correct user and password of the URL, or run "npm run setup" with it',
+    ],
+    [
+      'the database does not exist',
+      { pathname: '/nothing' },
+      '3D000: the server has no such database',
+      'correct the name of the database in the URL, or create it',
+    ],
+    [
+      'the database takes no connections',
+      { pathname: '/template0' },
+      '55000: the database takes no connections',
+      'run ALTER DATABASE … ALLOW_CONNECTIONS true',
+    ],
+  ])('says that %s', async (_, part, found, action) => {
+    const url = Object.assign(new URL(server.url), part);
     for (const hosts of [url.host, `${url.host},127.0.0.1:1`]) {
       const findings = new Findings('database');
       await lookAs(findings, 'users', { url: url.href.replace(url.host, hosts), tlsFiles: {} }, async () => undefined);
-      expect(findings.all).toMatchObject([
-        {
-          found: expect.stringContaining('28000: the server refuses the password or the certificate') as string,
-          action: 'correct user and password of the URL, or run "npm run setup" with it',
-        },
-      ]);
+      expect(findings.all).toMatchObject([{ found: expect.stringContaining(found) as string, action }]);
     }
   });
 

@@ -169,7 +169,8 @@ function connectAdvice(reason: string): string {
   if (/57P03/.test(reason)) return 'wait until the database has started';
   if (/accepts no writes/.test(reason))
     return 'name the primary in the URL too, or promote the standby; of a primary, switch default_transaction_read_only off';
-  if (/^3D000/.test(reason)) return 'correct the name of the database in the URL, or create it';
+  if (/\b3D000/.test(reason)) return 'correct the name of the database in the URL, or create it';
+  if (/\b55000/.test(reason)) return 'run ALTER DATABASE … ALLOW_CONNECTIONS true';
   if (/pooler/.test(reason)) return 'name PostgreSQL itself in the URL';
   return 'start the database, and correct host and port of the URL';
 }

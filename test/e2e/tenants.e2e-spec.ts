@@ -20,7 +20,7 @@ const SCANS = 10;
 /** Of the tenant. */
 const MANY = { recipients: 100_000, documents: 20_000, folders: 2000 };
 /** Of the indexes of these tables, read by a removal: each page that has rows of the tenant a few times, and a few for each foreign key. */
-const PAGES = { recipients: 8000, documents: 5 * MANY.documents };
+const PAGES = { recipients: 5000, documents: 5 * MANY.documents };
 /** Everything that can be read of the tenant, in all ways. */
 const READS: [Operation, object][] = [
   ['users/get', ORGANIZATION],

@@ -1,4 +1,4 @@
-import { hasNoRoom, isDatabaseAway, NoServer, ReadOnlyServer, reasonOf } from './errors';
+import { hasNoRoom, isDatabaseAway, isRefused, NoServer, ReadOnlyServer, reasonOf } from './errors';
 
 /** A connection that cannot be opened has executed nothing, so its commands wait instead of failing. */
 it.each([
@@ -11,6 +11,7 @@ it.each([
   [{ message: 'The server does not support SSL connections' }, true],
   [{ code: '3D000', message: 'database does not exist' }, true],
   [{ code: '55000', message: 'database is not currently accepting connections' }, true],
+  [{ code: '57P04', message: 'the database was dropped' }, true],
   [{ code: '23505', message: 'duplicate key' }, false],
   [{ code: '42501', message: 'permission denied' }, false],
 ])('of %j the database is away: %j', (fields, away) => {
@@ -35,4 +36,13 @@ it.each([
   ['database "secret" does not exist', 'Error'],
 ])("gives for the driver's %j without a code the reason %j", (message, reason) => {
   expect(reasonOf(new Error(message))).toBe(reason);
+});
+
+it.each([
+  ['28P01', true],
+  ['3D000', true],
+  ['55000', false],
+  ['57P03', false],
+])('says of %s whether waiting cannot help: %j', (code, refused) => {
+  expect(isRefused(Object.assign(new Error(), { code }))).toBe(refused);
 });

@@ -38,7 +38,7 @@ export class NoServer extends AggregateError {
  * SQLSTATEs for a lost server or connection, for a refused login (28), and for a database that was renamed, dropped or closed to connections.
  * https://www.postgresql.org/docs/current/errcodes-appendix.html
  */
-const AWAY = /^(08|28|57P0[1234]|53300|25006|3D000|55000)/;
+const AWAY = /^(08|28|57P0[1-4]|53300|25006|3D000|55000)/;
 
 /** SQLSTATEs that go away by themselves: deadlock, serialization failure, lock timeout, cancelled by timeout, out of resources. */
 const TRANSIENT = /^(40001|40P01|55P03|57014|53)/;

@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { ApiError } from '@app/contracts/error';
 import { AddNotification } from '@app/contracts/notifications.add';
 import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
@@ -139,6 +140,26 @@ describe('calls', () => {
       ),
     );
     expect(error).toMatchObject({ status: 'UNAVAILABLE', cause: { message: 'its queue is full' } });
+  });
+
+  it('binds its reply queue again when nothing answers, and says so once until something has answered', async () => {
+    const lines: { msg: string }[] = [];
+    const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: { msg: string }) => void lines.push(line));
+    const said = () => lines.filter(({ msg }) => msg.includes('the reply queue is bound again')).length;
+    const { open, opened } = gate();
+    const unanswered = async () => {
+      handlers.add = () => opened;
+      expect((await failure(client.call(AddUsers, BODY, { ...CALL, timeoutMs: 200 }))).status).toBe('DEADLINE_EXCEEDED');
+    };
+    await unanswered();
+    await unanswered();
+    expect(said()).toBe(1);
+    handlers.add = () => ({});
+    await client.call(AddUsers, BODY, CALL);
+    await unanswered();
+    expect(said()).toBe(2);
+    open();
+    warned.mockRestore();
   });
 
   it('refuses calls above the limit of pending calls', async () => {

@@ -2,16 +2,10 @@ import { Logger } from '@nestjs/common';
 import type { Message } from 'amqplib';
 import { openOwnQueue } from '@app/amqp/connection/own-queue';
 import { eventually } from '@app/testing/eventually';
-import { AGAIN, COMMANDS, CRASHED, CrashingUsers, PAUSE_MS, SUSPECTS } from './crashing-users';
+import { AGAIN, COMMANDS, CRASHED, crashingUsers, PAUSE_MS, SUSPECTS } from './crashing-users';
 
 describe('suspects whose processes have ended', () => {
-  let users: CrashingUsers;
-
-  beforeAll(async () => {
-    users = await CrashingUsers.connect();
-  });
-  afterEach(() => users.tidyUp());
-  afterAll(() => users.drop());
+  const users = crashingUsers();
 
   it('wait after a crash, and hold up no other command meanwhile', async () => {
     await users.publishSuspect('suspect');

@@ -19,20 +19,29 @@ export const PAUSE_MS = 3000;
 const bodyOf = (organizationId: string) =>
   Buffer.from(JSON.stringify({ organizationId, users: [{ userId: 'u' }] } satisfies AddUsersRequest));
 
+/** A service for the tests of a file. Each test ends without a server, with the first handlers and empty queues. */
+export function crashingUsers(): CrashingUsers {
+  const users = new CrashingUsers();
+  beforeAll(() => users.connect());
+  afterEach(() => users.tidyUp());
+  afterAll(() => users.drop());
+  return users;
+}
+
 /**
  * A users service that tests start again and again, and whose consumers end with their deliveries. For the broker, a channel closed with an unsettled
  * delivery is the same as a crash.
  */
-export class CrashingUsers {
+class CrashingUsers {
   server?: RabbitServer;
   /** Of the server that runs, or ran last. */
   metrics = new Registry();
   handlers: UsersHandlers = answering();
 
-  private constructor(private readonly broker: DeclaredBroker) {}
+  private broker!: DeclaredBroker;
 
-  static async connect(): Promise<CrashingUsers> {
-    return new CrashingUsers(await createDeclaredBroker());
+  async connect(): Promise<void> {
+    this.broker = await createDeclaredBroker();
   }
 
   get channel(): ConfirmChannel {
@@ -44,11 +53,10 @@ export class CrashingUsers {
     return new URL(this.broker.url).username;
   }
 
-  drop(): Promise<void> {
-    return this.broker.drop();
+  async drop(): Promise<void> {
+    await this.broker?.drop();
   }
 
-  /** After each test: no server, the handlers of before, and empty queues. */
   async tidyUp(): Promise<void> {
     jest.restoreAllMocks();
     await this.stop();

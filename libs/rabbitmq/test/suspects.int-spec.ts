@@ -2,16 +2,10 @@ import type { Message } from 'amqplib';
 import { openOwnQueue } from '@app/amqp/connection/own-queue';
 import { eventually } from '@app/testing/eventually';
 import type { DeliveryContext } from '../src/delivery/delivery-context';
-import { COMMANDS, CrashingUsers, PAUSE_MS, SUSPECTS } from './crashing-users';
+import { COMMANDS, crashingUsers, PAUSE_MS, SUSPECTS } from './crashing-users';
 
 describe('suspects', () => {
-  let users: CrashingUsers;
-
-  beforeAll(async () => {
-    users = await CrashingUsers.connect();
-  });
-  afterEach(() => users.tidyUp());
-  afterAll(() => users.drop());
+  const users = crashingUsers();
 
   it('are commands that were delivered twice before; one delivery is not enough', async () => {
     await users.publish('twice');

@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
 import { soFar } from '@app/runtime/so-far';
+import { batchesOf } from './batches-of';
 import { ofEach, SCHEMAS, TENANT_TABLES, type Schema, type TenantTable } from './tables';
 import { TenantObstacle, migrationsOf, requireQuiet } from './tenant-database';
 
@@ -83,7 +84,6 @@ async function copyTable(
 ): Promise<number> {
   const name = `${schema}.${table.name}`;
   const columns = await columnsOf(from, name);
-  await from.query({ text: `DECLARE copied NO SCROLL CURSOR FOR ${rowsOf(name, schema, table)}`, values: [apiKey] });
   // The number of the organization is the only value that differs. In a join the planner may read all organizations of the tenant for each step.
   const number = `(SELECT o.id FROM ${schema}.organizations o WHERE o.api_key = $3 AND o.organization_id = given.organization)`;
   const values = columns.map((column) => (table.by === 'organization' && column === 'organization' ? number : `r.${column}`));
@@ -92,16 +92,18 @@ async function copyTable(
     SELECT ${values.join(', ')} FROM unnest($1::text[], $2::text[]) AS given(organization, row)
     CROSS JOIN LATERAL json_populate_record(NULL::${name}, given.row::json) r`;
   let copied = 0;
-  for (;;) {
-    const { rows } = await from.query<{ organization: string | null; row: string }>(`FETCH ${ROWS_AT_ONCE} FROM copied`);
-    if (rows.length === 0) break;
+  for await (const rows of batchesOf<CopiedRow>(from, rowsOf(name, schema, table), apiKey, ROWS_AT_ONCE)) {
     const given = [rows.map((one) => one.organization), rows.map(({ row }) => row)];
     await to.query(insert, table.by === 'organization' ? [...given, apiKey] : given);
     copied += rows.length;
     say(copied);
   }
-  await from.query('CLOSE copied');
   return copied;
+}
+
+interface CopiedRow {
+  organization: string | null;
+  row: string;
 }
 
 /** The rows of the tenant, each with the id of its organization. */

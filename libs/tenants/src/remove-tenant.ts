@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import { soFar } from '@app/runtime/so-far';
+import { batchesOf } from './batches-of';
 import type { Rows } from './copy-tenant';
 import { ofEach, SCHEMAS, TENANT_TABLES, type Schema, type TenantTable } from './tables';
 import { requireQuiet } from './tenant-database';
@@ -95,34 +96,35 @@ async function emptyTable(
   client: ClientBase,
   apiKey: string,
   schema: Schema,
-  table: TenantTable,
+  { name: table, by }: TenantTable,
   say: (deleted: number) => void,
 ): Promise<number> {
-  const name = `${schema}.${table.name}`;
-  const isOfOrganization = table.by === 'organization';
-  const mine = isOfOrganization
-    ? `${schema}.organizations o ${ofEach(`SELECT t.ctid FROM ${name} t WHERE t.organization = o.id`)} WHERE o.api_key = $1`
-    : `${name} t WHERE t.${table.by} = $1`;
-  // All places at once. A search in each step would pass what the steps before it have deleted: that stays in an index while older transactions run.
-  const search = { text: `DECLARE places NO SCROLL CURSOR WITH HOLD FOR SELECT t.ctid FROM ${mine}`, values: [apiKey] };
-  // Another row may have the place of one that is gone.
-  const owner = isOfOrganization
-    ? `(SELECT o.api_key FROM ${schema}.organizations o WHERE o.id = t.organization)`
-    : `t.${table.by}`;
+  const name = `${schema}.${table}`;
+  // Another row may have the place of one that is gone, so that its owner is looked at again.
+  const [mine, owner] =
+    by === 'organization'
+      ? [
+          `${schema}.organizations o ${ofEach(`SELECT t.ctid FROM ${name} t WHERE t.organization = o.id`)} WHERE o.api_key = $1`,
+          `(SELECT o.api_key FROM ${schema}.organizations o WHERE o.id = t.organization)`,
+        ]
+      : [`${name} t WHERE t.${by} = $1`, `t.${by}`];
   const deletion = `DELETE FROM ${name} t WHERE t.ctid = ANY ($2::tid[]) AND ${owner} = $1`;
   let deleted = 0;
   // Again after an update or a VACUUM FULL has moved a row meanwhile.
   for (let isWhole = false; !isWhole;) {
     isWhole = true;
-    await client.query(search);
-    for (;;) {
-      const { rows } = await client.query<{ ctid: string }>(`FETCH ${ROWS_AT_ONCE} FROM places`);
-      if (rows.length === 0) break;
+    // All places at once. A search in each step would pass what the steps before it have deleted: that stays in an index while older transactions run.
+    for await (const rows of batchesOf<{ ctid: string }>(
+      client,
+      `SELECT t.ctid FROM ${mine}`,
+      apiKey,
+      ROWS_AT_ONCE,
+      'WITH HOLD',
+    )) {
       const { rowCount } = await client.query(deletion, [apiKey, rows.map(({ ctid }) => ctid)]);
       isWhole &&= rowCount === rows.length;
       say((deleted += rowCount ?? 0));
     }
-    await client.query('CLOSE places');
   }
   return deleted;
 }

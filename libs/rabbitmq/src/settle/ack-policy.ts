@@ -15,7 +15,7 @@ export type Outcome =
   | { kind: 'notStarted' }
   /** Delivered several times and never settled: the consumers crashed or lost their connection. The handler was not started. */
   | { kind: 'suspect' }
-  /** A suspect that may have ended a process just now, one of so many. The handler was not started. */
+  /** A suspect that may have ended a process just now, one of so many. In its queue every kill would count while it waits. The handler was not started. */
   | { kind: 'crashed'; crashes: number }
   /** The deadline has passed, so the handler was not started. */
   | { kind: 'expired' };

@@ -42,6 +42,14 @@ describe('the look at a database', () => {
     }
   });
 
+  it('does not compile its statements', async () => {
+    let rows: unknown[] = [];
+    await lookAs(new Findings('database'), 'users', { url: server.url, tlsFiles: {} }, async (client) => {
+      ({ rows } = await client.query('SHOW jit'));
+    });
+    expect(rows).toEqual([{ jit: 'off' }]);
+  });
+
   it('ends when the database answers nothing more', async () => {
     // The timers of sockets are not faked.
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'Date'] });

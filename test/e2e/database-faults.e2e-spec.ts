@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import { eventually } from '@app/testing/eventually';
 import { notification } from '@app/testing/system/notification';
@@ -79,6 +80,31 @@ describe('when the database', () => {
     sql = new Client({ connectionString: database.url });
     await sql.connect();
     for (const id of ['closed', 'renamed']) expect(await stored(id)).toBe(0);
+  });
+
+  it('is restored without its tables, calls are 503 and not executed, commands wait, and then all is done', async () => {
+    expect((await add()).status).toBe(200);
+    const broker = await openConnection({ url: system.amqpUrl, name: 'test' });
+    const channel = await broker.createConfirmChannel();
+    const schemas = ['users', 'notifications'];
+    for (const schema of schemas) await sql.query(`ALTER SCHEMA ${schema} RENAME TO ${schema}_elsewhere`);
+    try {
+      const members = () => system.call('users/get', { organizationId: 'org' });
+      await eventually(async () => (await get()).status === 503 && (await members()).status === 503);
+      expect(failure(await add('without tables'))).toEqual([503, 'UNAVAILABLE']);
+      expect(failure(await users())).toEqual([503, 'UNAVAILABLE']);
+      const body = Buffer.from(JSON.stringify({ organizationId: 'org', users: [{ userId: 'waited' }] }));
+      channel.publish('commands', 'users.add.v1', body, { headers: { 'x-api-key': 'demo-key' }, persistent: true });
+      await channel.waitForConfirms();
+    } finally {
+      for (const schema of schemas) await sql.query(`ALTER SCHEMA ${schema}_elsewhere RENAME TO ${schema}`);
+    }
+    await eventually(async () => (await add()).status === 200 && (await get()).status === 200);
+    expect(await stored('without tables')).toBe(0);
+    await eventually(async () => (await sql.query(`SELECT FROM users.users WHERE user_id = 'waited'`)).rowCount === 1);
+    const { users: one, notifications: other } = system.services;
+    expect([...one.output, ...other.output].filter((line) => line.includes('a handler failed'))).toEqual([]);
+    await broker.close();
   });
 
   it('keeps a table locked, calls are 503 and not executed', async () => {

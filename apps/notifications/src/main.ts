@@ -6,9 +6,9 @@ import { ListMemberships } from '@app/contracts/memberships.list';
 import { AddNotification } from '@app/contracts/notifications.add';
 import { Authorize } from '@app/contracts/users.authorize';
 import { Exists } from '@app/contracts/users.exists';
-import { connectWhenReady, databaseObstacle, migrationObstacle } from '@app/postgres/connect';
+import { connectWhenReady, databaseObstacle, isUnusable, migrationObstacle, requireUsable } from '@app/postgres/connect';
 import { createDataSource } from '@app/postgres/connections/data-source';
-import { isDatabaseAway, isTimeout, isTransient } from '@app/postgres/errors';
+import { isTimeout, isTransient } from '@app/postgres/errors';
 import { ErasureLoop } from '@app/postgres/retention/erasure-loop';
 import { OutboxFull, OutboxRelay } from '@app/postgres/outbox/outbox';
 import { EventPublisher } from '@app/rabbitmq/events/event.publisher';
@@ -55,7 +55,7 @@ void runService('notifications', NotificationsConfig, async (config, { logger, r
     service: 'notifications',
     queues: config.queues,
     prefetch: { commands: config.commandPrefetch, queries: config.queryPrefetch },
-    isUnavailable: (error) => isDatabaseAway(error) || error instanceof OutboxFull,
+    isUnavailable: async (error) => error instanceof OutboxFull || isUnusable(dataSource, error),
     isTransient,
     isTimeout,
     withoutScope: [AddNotification.pattern],
@@ -66,7 +66,7 @@ void runService('notifications', NotificationsConfig, async (config, { logger, r
         (await askUsers(client, Authorize, { publisher }, { ...context, apiKey })).granted,
     },
     probe: async () => {
-      await dataSource.query('SELECT 1');
+      await requireUsable(dataSource);
       outbox.requireRoom();
     },
   });

@@ -3,9 +3,9 @@ import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import type { MicroserviceOptions } from '@nestjs/microservices';
 import { ApiKeysRepository, WRITTEN_ELSEWHERE } from '@app/api-keys/api-keys.repository';
-import { connectWhenReady, databaseObstacle, migrationObstacle } from '@app/postgres/connect';
+import { connectWhenReady, databaseObstacle, isUnusable, migrationObstacle, requireUsable } from '@app/postgres/connect';
 import { createDataSource } from '@app/postgres/connections/data-source';
-import { isDatabaseAway, isTimeout, isTransient } from '@app/postgres/errors';
+import { isTimeout, isTransient } from '@app/postgres/errors';
 import { ErasureLoop } from '@app/postgres/retention/erasure-loop';
 import { OutboxFull, OutboxRelay } from '@app/postgres/outbox/outbox';
 import { EventPublisher } from '@app/rabbitmq/events/event.publisher';
@@ -45,7 +45,7 @@ void runService('users', UsersConfig, async (config, { logger, readiness, stoppi
     service: 'users',
     queues: ['commands', 'queries'],
     prefetch: { commands: config.commandPrefetch, queries: config.queryPrefetch },
-    isUnavailable: (error) => isDatabaseAway(error) || error instanceof OutboxFull,
+    isUnavailable: async (error) => error instanceof OutboxFull || isUnusable(dataSource, error),
     isTransient,
     isTimeout,
     publishers: {
@@ -53,7 +53,7 @@ void runService('users', UsersConfig, async (config, { logger, readiness, stoppi
       isGranted: (publisher, apiKey) => apiKeys.isGranted(publisher, apiKey),
     },
     probe: async () => {
-      await dataSource.query('SELECT 1');
+      await requireUsable(dataSource);
       outbox.requireRoom();
     },
   });

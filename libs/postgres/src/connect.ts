@@ -4,7 +4,10 @@ import type { QueryConfig } from 'pg';
 import type { DataSource } from 'typeorm';
 import { waitAfter } from '@app/runtime/wait-after';
 import { openPool } from './connections/open-pool';
-import { connectionPooler, READ_ONLY, reasonOf, sqlState } from './errors';
+import { connectionPooler, isDatabaseAway, READ_ONLY, reasonOf, sqlState } from './errors';
+
+/** SQLSTATEs of a statement that names what is not there, or that the role may not use. */
+const MISSING = /^(42|3F)/;
 
 /**
  * Connects, and waits without limit until the database is reachable and every migration of this build has run. A service that starts on an old
@@ -59,6 +62,19 @@ export async function migrationObstacle(dataSource: DataSource): Promise<string 
     if (state === '42501') return 'this role may not read its schema: run "npm run setup"';
     return `the database is unreachable (${reasonOf(error)})`;
   }
+}
+
+/**
+ * Whether commands have to wait after this error: the database is away, or lacks what set-up makes, as after a restore without its rights or tables.
+ * When it lacks nothing, a statement that misses something is a bug.
+ */
+export const isUnusable = async (dataSource: DataSource, error: unknown): Promise<boolean> =>
+  isDatabaseAway(error) || (MISSING.test(sqlState(error)) && (await migrationObstacle(dataSource)) !== undefined);
+
+/** @throws Error while commands have to wait: see {@link isUnusable} */
+export async function requireUsable(dataSource: DataSource): Promise<void> {
+  const obstacle = await migrationObstacle(dataSource);
+  if (obstacle) throw new Error(obstacle);
 }
 
 /** Readiness of the connection. @returns undefined, or a short reason */

@@ -103,7 +103,7 @@ export class HandlerRunner {
       return { kind: 'result', value };
     } catch (error) {
       const { message, stack = message, cause } = (error ?? {}) as Partial<Error>;
-      if (isUnavailable?.(error)) {
+      if (await isUnavailable?.(error)) {
         this.away.write(delivery, reasonOf(error));
         return { kind: 'databaseAway' };
       }

@@ -15,8 +15,8 @@ export interface RabbitServerOptions {
   queues: readonly QueueKind[];
   /** Most deliveries handled at once: commands, and queries. Events have places of their own. */
   prefetch: Readonly<Record<'commands' | 'queries', number>>;
-  /** Whether an error means that the database is away. Needs `probe`. */
-  isUnavailable?: (error: unknown) => boolean;
+  /** Whether an error means that the database is away or cannot be used. Needs `probe`, and must settle within seconds. */
+  isUnavailable?: (error: unknown) => boolean | Promise<boolean>;
   /** Whether an error means that the handler changed nothing and may succeed when retried. */
   isTransient?: (error: unknown) => boolean;
   /** Whether an error means that a statement has taken too long. Its tenant pays for the time. */

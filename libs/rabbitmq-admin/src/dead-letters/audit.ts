@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import type { LetterSummary } from './dead-letter';
 import { DeadLetterError } from './errors';
 
-export type Action = 'replay' | 'drop';
+export type Action = 'show' | 'replay' | 'drop';
 
 /** Record of an action on one dead letter, with its operator. It never contains the body. */
 export interface AuditLine {
@@ -16,7 +16,7 @@ export interface AuditLine {
   apiKey: string | null;
   /** Broker account of its publisher, with whose rights it is replayed; null when there is none or it is unknown. */
   publisher: string | null;
-  outcome: 'replayed' | 'dropped' | 'kept' | 'would be replayed' | 'would be dropped' | 'would be kept';
+  outcome: 'shown' | 'replayed' | 'dropped' | 'kept' | 'would be replayed' | 'would be dropped' | 'would be kept';
   /** Reason why it was kept. */
   reason?: string;
 }

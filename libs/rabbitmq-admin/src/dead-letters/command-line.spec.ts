@@ -18,7 +18,7 @@ describe('dead letters command line', () => {
     ['list takes options only, not "m-1".', 'list m-1'],
     ['list has no option --limits; did you mean --limit?', 'list --limits 5'],
     [`list has no option --yes; there are: ${WHICH}, --all, --json, --help.`, 'list --yes'],
-    [`show has no option --all; there are: ${WHICH}, --json, --help.`, 'show --all'],
+    [`show has no option --all; there are: ${WHICH}, --audit, --json, --help.`, 'show --all'],
     [
       `drop has no option --rate; there are: ${WHICH}, --all, --dry-run, --yes, --audit, --json, --help.`,
       'drop --all --yes --rate 5',

@@ -46,7 +46,7 @@ const CONDITIONS = [
 const WHICH = [...CONDITIONS, 'limit', 'queue', 'service', 'kind'] as const;
 const COMMANDS = {
   list: [...WHICH, 'all', 'json'],
-  show: [...WHICH, 'json'],
+  show: [...WHICH, 'audit', 'json'],
   replay: [...WHICH, 'all', 'dry-run', 'rate', 'as', 'audit', 'json'],
   drop: [...WHICH, 'all', 'dry-run', 'yes', 'audit', 'json'],
 } as const;

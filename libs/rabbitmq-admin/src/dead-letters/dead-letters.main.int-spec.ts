@@ -149,8 +149,17 @@ describe('npm run dead-letters', () => {
     expect(await ready()).toBe(IDS.length - 2);
   });
 
-  it('does nothing when the audit file cannot be written', async () => {
-    const { code, stdout, stderr } = await runToEnd('drop --all --yes --audit /nowhere/file');
+  it('writes who was shown a body, apart from the result', async () => {
+    const file = join(directory, 'shown.log');
+    const { code, stdout, stderr } = await runToEnd(`show --id m-0 --audit ${file}`);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: await readFile(file, 'utf8') });
+    expect(stdout).toContain('secret');
+    expect(stderr).not.toContain('secret');
+    expect(JSON.parse(stderr)).toMatchObject({ action: 'show', id: 'm-0', outcome: 'shown', operator: userInfo().username });
+  });
+
+  it.each(['drop --all --yes', 'show --id m-0'])('does nothing when the audit file cannot be written: %s', async (line) => {
+    const { code, stdout, stderr } = await runToEnd(`${line} --audit /nowhere/file`);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/^\/nowhere\/file cannot be written: ENOENT/);
     expect(await ready()).toBe(IDS.length);

@@ -25,7 +25,9 @@ async function main(args: string[]): Promise<boolean> {
   const config = new DeadLettersConfig();
   const { amqpUrl, services } = config;
   const own = parseBrokerUrl(amqpUrl).username;
-  const audit = auditTo((line) => console.log(line), auditFile(invocation));
+  // Of `show`, stdout is the letter.
+  const say = invocation.command === 'show' ? (line: string) => output.note(line) : (line: string) => console.log(line);
+  const audit = auditTo(say, auditFile(invocation));
   const stopping = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort());
   leaveSignalsToOthers();
@@ -47,7 +49,7 @@ async function main(args: string[]): Promise<boolean> {
 
 /** Opens the audit file before any action. Default: in .local of a checkout. A container has no .local, and its output is collected. */
 function auditFile({ command, dryRun, audit }: Invocation): number | undefined {
-  if (dryRun || command === 'list' || command === 'show') return undefined;
+  if (dryRun || command === 'list') return undefined;
   const file = audit ?? (existsSync('.local') ? '.local/dead-letters.log' : undefined);
   if (file === undefined) return undefined;
   try {

@@ -35,7 +35,7 @@ Options:
   --as ACCOUNT      replay: dead letters of unknown origin get the rights of this broker account; all others have the rights of
                     their publisher. The account of a service may do anything: it needs --id
   --yes             drop: confirms the deletion
-  --audit FILE      replay, drop: appends the audit lines to FILE in addition to printing them
+  --audit FILE      show, replay, drop: appends the audit lines to FILE in addition to printing them, for show on stderr
                     (default .local/dead-letters.log where .local exists)
   --json            list, show: the result as one JSON object; replay, drop: each line is a JSON object, as without it
   --help            this text

@@ -115,7 +115,8 @@ describe('looking at dead letters', () => {
 
   it('shows all data of one dead letter', async () => {
     await box.bury([['m-1'], ['m-2', { 'x-mine': ['a', 1] }, { type: 'users.add.v1' }]]);
-    const { printed } = await box.tool('show --id m-2');
+    const { printed, audited } = await box.tool('show --id m-2');
+    expect(audited).toMatchObject([{ action: 'show', queue: DEAD, id: 'm-2', outcome: 'shown' }]);
     expect(printed).toHaveLength(1);
     expect(printed[0]).toContain('  id: m-2\n');
     expect(printed[0]).toContain('  type: users.add.v1\n');

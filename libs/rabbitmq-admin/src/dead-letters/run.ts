@@ -96,12 +96,13 @@ function lister({ json }: Invocation, { print }: Surroundings): Visitor {
 
 const counted = (listed: number, total: number) => `${listed === total ? '' : `${listed} of `}${total} dead letter(s)`;
 
-function shower({ json, filter }: Invocation, { print }: Surroundings): Visitor {
+function shower({ json, filter }: Invocation, { audit, print }: Surroundings): Visitor {
   const data: ReturnType<typeof letterData>[] = [];
   let found = false;
   return {
     async visit(_, letter) {
       found = true;
+      audit(auditLine('show', letter, 'shown'));
       if (json) data.push(letterData(letter));
       else print(showLines(letter).join('\n'));
     },

@@ -161,7 +161,7 @@ export const ENVELOPES: Readonly<Record<string, FieldsSchema>> = {
       [HEADER.deadStatus]: { type: 'string', description: 'Status of the error. Absent: the message crashed its consumers.' },
       [HEADER.deadReason]: { type: 'string', maxLength: 500, description: 'Message of the error, for people.' },
       [HEADER.routingKey]: { type: 'string', description: 'The original routing key.' },
-      [HEADER.lane]: { type: 'string', description: 'The original exchange.' },
+      [HEADER.lane]: { type: 'string', description: 'The original exchange of a command.' },
       [HEADER.attempt]: { ...INT64, minimum: 1, description: 'Number of attempts.' },
       [HEADER.crashes]: { ...INT64, minimum: 1, description: 'Processes that ended while they handled it alone.' },
       [HEADER.firstFailedAt]: { ...INT64, description: 'Time of the first failure, in epoch milliseconds.' },

@@ -1,8 +1,12 @@
 import { Client } from 'pg';
+import { eventually } from '@app/testing/eventually';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
-import { earlierTransactions } from './remove-tenant';
+import { earlierTransactions, removeTenant } from './remove-tenant';
+import { SCHEMAS, TENANT_TABLES } from './tables';
 
 const MOST_MS = 500;
+/** The columns of all tables that a removal asks for. */
+const COLUMNS = `id bigint, key text, api_key text, organization bigint, folder_id text, user_ids text[], disabled_at timestamptz`;
 
 describe('the wait for earlier transactions', () => {
   const role = `limited_${Math.random().toString(36).slice(2, 8)}`;
@@ -43,5 +47,78 @@ describe('the wait for earlier transactions', () => {
     await other.query('BEGIN');
     expect(await waitOf(admin)).toBeGreaterThanOrEqual(MOST_MS);
     expect(await waitOf(await connect(role))).toBeGreaterThanOrEqual(MOST_MS);
+  });
+});
+
+describe('the removal of a tenant', () => {
+  let database: TestDatabase;
+  let admin: Client;
+
+  const connect = async () => {
+    const client = new Client({ connectionString: database.url });
+    client.on('error', () => undefined);
+    await client.connect();
+    return client;
+  };
+  const remove = async (apiKey: string) => {
+    const client = await connect();
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    try {
+      return await removeTenant(client, apiKey, () => undefined);
+    } finally {
+      await client.end();
+      // The end of its session is a moment later, and ends its lock.
+      const session = 'SELECT FROM pg_stat_activity WHERE pid = $1';
+      await eventually(async () => (await admin.query(session, [rows[0]?.pid])).rowCount === 0);
+    }
+  };
+  const add = async (apiKey: string, id: number) => {
+    await admin.query('INSERT INTO users.api_keys (key, disabled_at) VALUES ($1, now())', [apiKey]);
+    for (const schema of SCHEMAS)
+      await admin.query(`INSERT INTO ${schema}.organizations (id, api_key) VALUES ($1, $2)`, [id, apiKey]);
+    await admin.query('INSERT INTO users.users (organization) VALUES ($1)', [id]);
+    await admin.query('INSERT INTO notifications.readings (organization) VALUES ($1)', [id]);
+  };
+  const keys = async () => (await admin.query<{ key: string }>('SELECT key FROM users.api_keys')).rows.map(({ key }) => key);
+  const indexes = async () => (await admin.query(`SELECT FROM pg_indexes WHERE schemaname = 'users'`)).rowCount;
+
+  beforeAll(async () => {
+    database = await createEmptyDatabase();
+    admin = await connect();
+    for (const schema of SCHEMAS) {
+      await admin.query(`CREATE SCHEMA ${schema}`);
+      for (const { name } of TENANT_TABLES[schema]) await admin.query(`CREATE TABLE ${schema}.${name} (${COLUMNS})`);
+    }
+  });
+  afterAll(async () => {
+    await admin?.end();
+    await database?.drop();
+  });
+
+  it('is refused beside another one, and does not disturb it', async () => {
+    await add('one', 1);
+    await add('two', 2);
+    const writer = await connect();
+    await writer.query('BEGIN; LOCK TABLE users.users IN ROW EXCLUSIVE MODE');
+    const removed = remove('one');
+    const building = `SELECT FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX CONCURRENTLY%' AND wait_event_type = 'Lock'
+      AND datname = current_database()`;
+    await eventually(async () => (await admin.query(building)).rowCount === 1);
+    await expect(remove('two')).rejects.toThrow('Another removal runs');
+    await writer.end();
+    await removed;
+    expect([await keys(), await indexes()]).toEqual([['two'], 0]);
+  });
+
+  it('says why it has failed when its indexes cannot be dropped either, and drops them the next time', async () => {
+    await add('lost', 3);
+    await admin.query(`
+      CREATE FUNCTION end_session() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$;
+      CREATE TRIGGER lost BEFORE DELETE ON notifications.readings EXECUTE FUNCTION end_session()`);
+    await expect(remove('lost')).rejects.toMatchObject({ code: '57P01' });
+    expect(await indexes()).toBe(2);
+    await admin.query('DROP FUNCTION end_session CASCADE');
+    await expect(remove('nobody')).rejects.toThrow('There is no API key nobody');
+    expect(await indexes()).toBe(0);
   });
 });

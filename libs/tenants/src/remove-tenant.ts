@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import { soFar } from '@app/runtime/so-far';
 import { batchesOf } from './batches-of';
 import type { Rows } from './copy-tenant';
 import { ofEach, SCHEMAS, TENANT_TABLES, type Schema, type TenantTable } from './tables';
-import { requireQuiet } from './tenant-database';
+import { requireQuiet, TenantObstacle } from './tenant-database';
 
 /** A short transaction each, because other tenants go on. */
 const ROWS_AT_ONCE = 5000;
@@ -23,29 +22,42 @@ const INDEXES = { users: '(organization)', documents: '(organization, folder_id)
  * Deletes a tenant with everything of it. The API key goes last, so that a removal that was interrupted can be started again. Events that were on
  * their way to notifications come later, and another removal takes their rows.
  *
- * Each removal has its own indexes, so that several can run at once.
- *
  * @param client full rights on the database
- * @throws TenantObstacle when the key is enabled, or something is unfinished
+ * @throws TenantObstacle when the key is enabled, something is unfinished, or another removal runs
  */
 export async function removeTenant(client: ClientBase, apiKey: string, progress: (line: string) => void): Promise<Rows> {
+  await requireAlone(client);
+  // A removal that was interrupted, perhaps that of another key, leaves them, and perhaps not valid.
+  await dropIndexes(client);
   await requireQuiet(client, apiKey, true);
-  const hash = createHash('sha256').update(apiKey).digest('hex').slice(0, 16);
-  // An interrupted removal leaves them, perhaps not valid.
-  const dropIndexes = async () => {
-    for (const table of Object.keys(INDEXES)) await client.query(`DROP INDEX CONCURRENTLY IF EXISTS users.${table}_of_${hash}`);
-  };
-  await dropIndexes();
   progress('indexes of the users and the documents of all tenants, for the time of the removal');
   try {
     for (const [table, columns] of Object.entries(INDEXES))
-      await client.query(`CREATE INDEX CONCURRENTLY ${table}_of_${hash} ON users.${table} ${columns}`);
+      await client.query(`CREATE INDEX CONCURRENTLY ${table}_of_removal ON users.${table} ${columns}`);
     // The indexes have waited for transactions that may take hours, and the tenant may be in use again.
     await requireQuiet(client, apiKey, true);
-    return await emptyTables(client, apiKey, progress);
-  } finally {
-    await dropIndexes();
+    const rows = await emptyTables(client, apiKey, progress);
+    await dropIndexes(client);
+    return rows;
+  } catch (error) {
+    // Their own error would only say that the connection is lost.
+    await dropIndexes(client).catch(() => undefined);
+    throw error;
   }
+}
+
+/**
+ * Keeps other removals out until the end of the session. Two indexes of a table that are built at once wait for each other, and PostgreSQL cancels one
+ * of them. Nobody waits for the lock: the index would wait for the statement that waits.
+ */
+async function requireAlone(client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ alone: boolean }>(`SELECT pg_try_advisory_lock(hashtext('remove a tenant')) AS alone`);
+  if (!rows[0]?.alone)
+    throw new TenantObstacle('Another removal runs, in a session "tenants" of the database. Start this one after its end.');
+}
+
+async function dropIndexes(client: ClientBase): Promise<void> {
+  for (const table of Object.keys(INDEXES)) await client.query(`DROP INDEX CONCURRENTLY IF EXISTS users.${table}_of_removal`);
 }
 
 async function emptyTables(client: ClientBase, apiKey: string, progress: (line: string) => void): Promise<Rows> {

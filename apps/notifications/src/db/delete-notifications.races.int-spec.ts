@@ -3,8 +3,11 @@ import { eventually } from '@app/testing/eventually';
 import { aNotification, testDatabase } from '../../test/notifications';
 import { DeleteNotificationsRepository, type Deletion } from './delete-notifications.repository';
 import { InsertNotificationsRepository } from './insert-notifications.repository';
+import { ReadingsRepository } from './readings.repository';
 
-describe('a deletion that waits for another transaction', () => {
+const TENANT = { apiKey: 'tenant', organizationId: 'org' };
+
+describe('a deletion beside another transaction', () => {
   const database = testDatabase();
   let deletes: DeleteNotificationsRepository;
   let other: QueryRunner;
@@ -21,7 +24,7 @@ describe('a deletion that waits for another transaction', () => {
 
   const query = <Row>(sql: string) => database.dataSources[0].query<Row[]>(sql);
   const run = (messageId: string): Promise<unknown> => {
-    const deletion: Deletion = { apiKey: 'tenant', organizationId: 'org', messageId, ids: ['a'] };
+    const deletion: Deletion = { ...TENANT, messageId, ids: ['a'] };
     return deletes.delete(deletion);
   };
   const isWaiting = async () =>
@@ -47,5 +50,20 @@ describe('a deletion that waits for another transaction', () => {
     await eventually(isWaiting);
     await other.commitTransaction();
     expect(await deleted).toMatchObject({ deleted: ['a'], left: [] });
+  });
+
+  it('does not wait for those who mark it as read or unread', async () => {
+    // In the order in which an update does not lock them.
+    for (const user of ['u2', 'u1'])
+      await query(
+        `INSERT INTO readings SELECT organization, '${user}', "timestamp", id, true, -1 FROM notifications WHERE id = 'a'`,
+      );
+    await other.query(`SELECT FROM readings WHERE user_id = 'u1' FOR UPDATE`);
+    const pairs = ['u1', 'u2'].map((userId) => ({ id: 'a', userId, read: false }));
+    const marked = new ReadingsRepository(database.dataSources[0]).updateEach({ ...TENANT, ids: ['a'], pairs });
+    await eventually(isWaiting);
+    expect(await run('m')).toMatchObject({ deleted: ['a'] });
+    await other.commitTransaction();
+    expect(await marked).toMatchObject({ updated: ['a'] });
   });
 });

@@ -8,8 +8,8 @@ import { recipientsOf } from './recipients-of.sql';
 export const MOST_DELETED = 256;
 const MOST_RECIPIENTS = 10_000;
 const MOST_BYTES = 8 * 1024 * 1024;
-/** Most read states deleted by one statement. Others have no effect any more, and go when their users mark all as read or with the retention. */
-const MOST_READINGS = 10_000;
+/** Most read states looked at by one statement. Others have no effect any more, and go when their users mark all as read or with the retention. */
+export const MOST_READINGS = 10_000;
 /**
  * Most waiting events that are looked through for those of the notifications: each add would pay for an index. With as many, as when a broker has
  * been away, one of them may be there, and the event of the deletion is left to the table.
@@ -35,7 +35,8 @@ const RUN = `
  *
  * The row stays, without its content, and keeps the id taken: after a DELETE an insert that waits for the row would store the notification again.
  * The subquery with OFFSET 0 looks rows up one by one, and ctids replace joins, as in the statement of the retention.
- * Readings are found by their time alone: with the id PostgreSQL 18 would search the primary key for each user of the organization.
+ * Readings are found by their time alone: with the id PostgreSQL 18 would search the primary key for each user of the organization. All notifications
+ * of a batch have one time. A reading that is being written is left: an update locks several in another order.
  *
  * @param matching condition on a notification `n` whose row is locked. No index may fit it: a planner that expects few rows of a location would read
  *   all of them to find those with the ids
@@ -60,9 +61,12 @@ const deleteCandidates = (matching: string, trace: number) => `
     DELETE FROM recipients WHERE ctid = ANY (ARRAY(SELECT ctid FROM recipients_found))
   ), readings_deleted AS (
     DELETE FROM readings WHERE ctid = ANY (ARRAY(
-      SELECT r.ctid FROM (SELECT DISTINCT organization, "timestamp" FROM locked) l CROSS JOIN LATERAL (
-        SELECT ctid, notification_id FROM readings r WHERE r.organization = l.organization AND r."timestamp" = l."timestamp" OFFSET 0
-      ) r WHERE r.notification_id = ANY (ARRAY(SELECT id FROM locked)) LIMIT ${MOST_READINGS}))
+      SELECT ctid FROM readings WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM (
+          SELECT r.* FROM (SELECT DISTINCT organization, "timestamp" FROM locked) l CROSS JOIN LATERAL (
+            SELECT ctid, notification_id FROM readings r WHERE r.organization = l.organization AND r."timestamp" = l."timestamp" OFFSET 0
+          ) r LIMIT ${MOST_READINGS}
+        ) looked_at WHERE notification_id = ANY (ARRAY(SELECT id FROM locked)))) FOR UPDATE SKIP LOCKED))
   ), deleted AS (
     UPDATE notifications n SET document_id = '${DELETED.documentId}', location_id = NULL, notify_all = false,
       size = ${DELETED.content.length}, content = '${DELETED.content}', "timestamp" = clock.ms

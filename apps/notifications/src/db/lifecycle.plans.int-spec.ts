@@ -1,6 +1,6 @@
 import type { QueryRunner } from 'typeorm';
 import { planOf, touchedBy } from '@app/testing/database/plan';
-import { DELETE_BY_DOCUMENT, DELETE_BY_ID, DELETE_BY_LOCATION, MOST_DELETED } from './delete-notifications.sql';
+import { DELETE_BY_DOCUMENT, DELETE_BY_ID, DELETE_BY_LOCATION, MOST_DELETED, MOST_READINGS } from './delete-notifications.sql';
 import { BUDGETS, inboxQuery, type InboxFilter } from './inbox.sql';
 import { MOST_YOUNG, UPDATE_EACH, updateUpTo } from './readings.sql';
 import { DISTRIBUTIONS, MANY, store } from '../../test/distributions';
@@ -12,6 +12,8 @@ const PAGE = 51;
 const COUNT = 101;
 /** Notifications that are younger than the mark of a call. */
 const YOUNG = 40;
+/** Of a notification, and of the readings of another one that was stored with it. */
+const BUSY_TIME = MANY / 2;
 
 /** Name, text, values, and the most rows that one of its scans may touch. */
 type Statement = readonly [name: string, text: string, values: (string | number | boolean | null)[], most: number];
@@ -46,6 +48,7 @@ const STATEMENTS: Statement[] = [
   ['delete by document', DELETE_BY_DOCUMENT.text, [...DELETION, 'busy', null], MOST_CANDIDATES],
   ['delete by location', DELETE_BY_LOCATION.text, [...DELETION, 'busy', 'busy', null], MOST_CANDIDATES],
   ['delete by id', DELETE_BY_ID.text, [...DELETION, null, null, IDS, null], 6],
+  ['delete one of a busy time', DELETE_BY_ID.text, [...DELETION, null, null, `{m${BUSY_TIME}}`, null], MOST_READINGS],
 ];
 
 let runner: QueryRunner;
@@ -74,11 +77,12 @@ it('reads little with plans from when the tables were empty', async () => {
   expect(await problemsOf(statements)).toEqual([]);
 });
 
-/** One notification to all has been read by many, singly. */
+/** Two notifications to all have been read by many, singly. */
 async function fill(given: (typeof DISTRIBUTIONS)[number]): Promise<void> {
   const id = await store(runner, given);
   await runner.query(
-    `INSERT INTO readings SELECT $1, 'u' || n, ${MANY}, 'm${MANY}', true, -1 FROM generate_series(1, ${MANY}) n`,
+    `INSERT INTO readings SELECT $1, 'u' || n, t, i, true, -1 FROM generate_series(1, ${MANY}) n,
+       (VALUES (${MANY}, 'm${MANY}'), (${BUSY_TIME}, 'another')) AS read(t, i)`,
     [id],
   );
 }

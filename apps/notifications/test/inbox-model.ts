@@ -73,6 +73,15 @@ export class Model {
     });
   }
 
+  /** What the user is shown under the filters, newest first. */
+  inbox({ userId, documentId, locationId }: { userId: string; documentId?: string; locationId?: string }) {
+    return this.shown(userId)
+      .filter(({ document }) => document === (documentId ?? document))
+      .filter(({ location }) => location === (locationId ?? location))
+      .sort((a, b) => b.timestamp - a.timestamp || (a.id < b.id ? 1 : -1))
+      .map((one) => ({ id: one.id, timestamp: one.timestamp, read: this.isRead(userId, one) }));
+  }
+
   private of(user: string) {
     const known = this.marks.get(user) ?? { upTo: -1, asked: -1, each: new Map<string, boolean>() };
     this.marks.set(user, known);

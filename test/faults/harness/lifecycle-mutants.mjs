@@ -152,6 +152,23 @@ export const LIFECYCLE_MUTANTS = [
     test: ['apps/users/src/commands/erase-users.int-spec.ts', 'who leave while it goes on'],
   },
   {
+    name: 'an erasure that does not see the events of another account',
+    edits: [['apps/users/src/db/erasure-steps.ts', 'AND other.usename <> current_user', 'AND false']],
+    test: ['apps/users/src/db/erasure-steps.int-spec.ts', 'another account writes events'],
+  },
+  {
+    name: 'an erasure that waits for other databases',
+    edits: [
+      ['apps/users/src/db/erasure-steps.ts', 'usename = current_user AND datname = current_database()', 'usename = current_user'],
+    ],
+    test: ['apps/users/src/db/erasure-steps.int-spec.ts', 'another account writes events'],
+  },
+  {
+    name: 'a deletion that looks at every read state of a time',
+    edits: [[DELETE, '          ) r LIMIT ${MOST_READINGS}\n', '          ) r\n']],
+    test: ['apps/notifications/src/db/lifecycle.plans.int-spec.ts', 'plans from when the tables were empty'],
+  },
+  {
     name: 'a notification to all and to the user that counts twice',
     edits: [
       [

@@ -6,6 +6,7 @@ import { LIFECYCLE_MUTANTS } from './lifecycle-mutants.mjs';
 import { NEIGHBOUR_MUTANTS } from './neighbour-mutants.mjs';
 import { SHARED_MESSAGE_MUTANTS } from './shared-message-mutants.mjs';
 import { SUSPECT_MUTANTS } from './suspect-mutants.mjs';
+import { VISIBILITY_MUTANTS } from './visibility-mutants.mjs';
 import { WRITER_MUTANTS } from './writer-mutants.mjs';
 
 const INSERTS = 'apps/notifications/src/db/insert-notifications.sql.ts';
@@ -97,6 +98,7 @@ export const MUTANTS = [
   ...COST_MUTANTS,
   ...SHARED_MESSAGE_MUTANTS,
   ...SUSPECT_MUTANTS,
+  ...VISIBILITY_MUTANTS,
   ...WRITER_MUTANTS,
   {
     name: 'a message of commands that is acknowledged with its first one',
@@ -151,5 +153,16 @@ export const MUTANTS = [
     name: 'keys without turns in the outbox',
     edits: [['libs/postgres/src/outbox/stored-events.ts', 'this.batches % TURNS.every === 1', 'false']],
     test: ['apps/notifications/src/db/outbox-relay.int-spec.ts', 'publishes those of one tenant soon'],
+  },
+  {
+    name: 'connections with the transaction_timeout of their account',
+    edits: [
+      [
+        'libs/postgres/src/connections/writable-client.ts',
+        "CASE WHEN current_setting('transaction_timeout', true) <> '0' THEN set_config('transaction_timeout', '0', false) END",
+        'NULL',
+      ],
+    ],
+    test: ['libs/postgres/src/connections/data-source.int-spec.ts', 'nor limits from its account'],
   },
 ];

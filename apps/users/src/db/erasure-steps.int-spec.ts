@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
 import { EntityManager } from 'typeorm';
 import { eventually } from '@app/testing/eventually';
+import { requiredEnv } from '@app/testing/required-env';
 import type { EraseUsersRequest } from '@app/contracts/users.erase';
 import { numbered, users, usersOnDatabase, type Call } from '../../test/users';
 import { UsersErasureSteps } from './erasure-steps';
@@ -44,12 +46,15 @@ it.each([
   expect(await outcomes()).toEqual(['done', 'idle', 'idle', 'idle']);
 });
 
-it('does not complete while another account writes events', async () => {
+it('waits while another account writes events, but not while it reads, or for another database', async () => {
   await on.add({ organizationId: 'org', users: users('amy') });
   await on.published();
   const steps = new UsersErasureSteps(on.dataSource, () => undefined);
   const outcomes = async () => [await steps.step(), await steps.step(), await steps.step(), await steps.step()];
   const account = `other_${randomBytes(6).toString('hex')}`;
+  const elsewhere = new Client({ connectionString: requiredEnv('TEST_DATABASE_URL') });
+  await elsewhere.connect();
+  await elsewhere.query('BEGIN');
   await on.dataSource.query(`CREATE ROLE ${account} SUPERUSER LOGIN`);
   try {
     const event = `INSERT INTO outbox (type, api_key, organization_id, data) VALUES ('user.added.v1', 'one', 'org', '{}')`;
@@ -61,8 +66,9 @@ it('does not complete while another account writes events', async () => {
       },
       account,
     );
-    expect(await outcomes()).toEqual(['done', 'done', 'done', 'done']);
+    await on.holding('SELECT', async () => expect(await outcomes()).toEqual(['done', 'done', 'done', 'done']), account);
   } finally {
+    await elsewhere.end();
     await on.dataSource.query(`DROP ROLE ${account}`);
   }
 });

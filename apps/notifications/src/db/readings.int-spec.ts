@@ -1,6 +1,8 @@
+import { Client } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { createDataSource } from '@app/postgres/connections/data-source';
 import { eventually } from '@app/testing/eventually';
+import { requiredEnv } from '@app/testing/required-env';
 import { InboxRepository } from './inbox.repository';
 import { BUDGETS } from './inbox.sql';
 import { InsertNotificationsRepository } from './insert-notifications.repository';
@@ -152,6 +154,22 @@ it('keeps a later "unread" when an earlier moment is repeated, also while what i
       expect(again).toMatchObject({ readUpTo: moment, event: undefined });
     }
   } finally {
+    await open.rollbackTransaction();
     await open.release();
+  }
+});
+
+it('marks what is settled although a transaction of another database runs', async () => {
+  const elsewhere = new Client({ connectionString: requiredEnv('TEST_DATABASE_URL') });
+  await elsewhere.connect();
+  try {
+    await elsewhere.query('BEGIN');
+    await store('seen');
+    const [{ stored }] = await dataSource.query<[{ stored: string }]>('SELECT "timestamp" AS stored FROM notifications');
+    await eventually(() => Date.now() > Number(stored) + 100);
+    await readUpTo(Number(stored));
+    expect(await dataSource.query('SELECT read_up_to FROM read_marks')).toEqual([{ read_up_to: stored }]);
+  } finally {
+    await elsewhere.end();
   }
 });

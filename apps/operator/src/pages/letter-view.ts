@@ -1,4 +1,4 @@
-import type { DeadLetter } from '@app/rabbitmq-admin/dead-letters/dead-letter';
+import { keptPart, type DeadLetter } from '@app/rabbitmq-admin/dead-letters/dead-letter';
 import { letterData } from '@app/rabbitmq-admin/dead-letters/format';
 import { printable } from '@app/rabbitmq-admin/dead-letters/printable';
 import { html, type Html } from '../html/html';
@@ -12,9 +12,10 @@ const MOST_HEADERS = 100;
 export function letterView(letter: DeadLetter): Html {
   const { body, bodyEncoding, headers, properties, ...summary } = letterData(letter);
   const text = bodyEncoding === 'utf8' ? indented(body) : body;
+  const kept = keptPart(letter);
   const notes = [
     ...(bodyEncoding === 'base64' ? ['It is not UTF-8, and is shown in Base64.'] : []),
-    ...(letter.stubOf ? [`Only the first ${letter.message.content.length} of its ${letter.size} bytes were kept.`] : []),
+    ...(kept ? [`Only ${kept} were kept.`] : []),
     ...(text.length > MOST_OF_BODY ? [`The first ${MOST_OF_BODY} of ${text.length} characters are shown.`] : []),
   ];
   return html`${table({ ...summary, unproved: summary.unproved.join(', ') || null })}

@@ -60,6 +60,10 @@ export function readDeadLetter(
   };
 }
 
+/** What a cut body still has, for people; undefined when it is whole, as that of a message whose headers cannot be read. */
+export const keptPart = ({ message, size, stubOf }: DeadLetter): string | undefined =>
+  stubOf && message.content.length !== size ? `the first ${message.content.length} of its ${size} bytes` : undefined;
+
 /** A stable id. Two dead letters have the same id only if they are equal in everything. */
 function contentId(content: Buffer, ...facts: unknown[]): string {
   const hash = createHash('sha256').update(JSON.stringify(facts)).update(content);

@@ -1,4 +1,4 @@
-import type { DeadLetter, LetterSummary } from './dead-letter';
+import { keptPart, type DeadLetter, type LetterSummary } from './dead-letter';
 import { printable } from './printable';
 import type { Claim, Origin } from './testimony';
 
@@ -113,7 +113,7 @@ export function showLines(letter: DeadLetter): string[] {
   ];
   const pretty = bodyEncoding === 'utf8' ? prettyJson(body) : undefined;
   const form = bodyEncoding === 'base64' ? 'not UTF-8, in Base64' : pretty === undefined ? 'not JSON' : 'JSON';
-  const kept = stub ? `the first ${letter.message.content.length} of ${letter.stubOf?.bytes ?? '?'} bytes; ` : '';
+  const kept = stub ? keptPart(letter) : undefined;
   return [
     ...section('Letter', {
       ...summary,
@@ -123,7 +123,7 @@ export function showLines(letter: DeadLetter): string[] {
     }),
     ...section('Properties', properties),
     ...section(letter.origin === 'service' ? 'Headers' : 'Headers (unproved)', headers),
-    `Body (${kept}${form})`,
+    `Body (${kept ? `${kept}; ` : ''}${form})`,
     ...(pretty ?? body).split('\n').map(printable),
   ];
 }

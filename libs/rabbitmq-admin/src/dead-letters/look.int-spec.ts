@@ -141,7 +141,7 @@ describe('looking at dead letters', () => {
     const [shown] = (await box.tool('show --id m-1')).printed;
     expect(shown).toContain('  size: 5000000\n');
     expect(shown).toContain(`  sha256: ${'ab'.repeat(32)}\n`);
-    expect(shown).toMatch(/Body \(the first 5 of 5000000 bytes; not JSON\)\n\{"a":$/);
+    expect(shown).toMatch(/Body \(the first 5 of its 5000000 bytes; not JSON\)\n\{"a":$/);
   });
 
   it('gives a dead letter without message_id a stable id', async () => {

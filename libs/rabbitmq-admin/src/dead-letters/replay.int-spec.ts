@@ -171,6 +171,14 @@ describe('replaying dead letters', () => {
     expect(await box.takeIds(REFUSED)).toEqual(['m-1']);
   });
 
+  it('says of a stub with its whole body that it cannot be read', async () => {
+    await box.bury([['m-1', { 'x-dead-size': 8, 'x-dead-sha256': 'ab'.repeat(32) }, {}, Buffer.from('not JSON')]], REFUSED);
+    const { audited } = await box.tool('replay --all');
+    expect(audited[0].reason).toBe(
+      'its body or one of its headers cannot be read, as its reason says: its publisher must publish it again',
+    );
+  });
+
   it('changes nothing in a dry run', async () => {
     await box.bury([['m-1'], ['m-2', { 'x-routing-key': undefined }]]);
     const { audited, noted, done } = await box.tool('replay --all --dry-run');

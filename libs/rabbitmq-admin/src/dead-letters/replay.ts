@@ -4,7 +4,7 @@ import { HEADER } from '@app/amqp/messages/headers';
 import { patternsOf } from '@app/rabbitmq/server/handler-check';
 import { DROPPED_HEADERS } from '@app/rabbitmq/settle/republication';
 import { againQueue, LANES } from '@app/rabbitmq/topology/topology';
-import type { DeadLetter } from './dead-letter';
+import { keptPart, type DeadLetter } from './dead-letter';
 import { DeadLetterError } from './errors';
 import type { OpenedQueue } from './opened-queue';
 
@@ -22,9 +22,13 @@ export const withAccount = (letter: DeadLetter, as: string | undefined): DeadLet
 
 /** The reason why a dead letter cannot be replayed, as far as its content shows; undefined when it can. */
 export function replayObstacle(letter: DeadLetter, { services }: Accounts): string | undefined {
-  const { account, from, message, operation, origin, size, stubOf } = letter;
+  const { account, from, message, operation, origin, stubOf } = letter;
   if (stubOf) {
-    return `only the first ${message.content.length} of its ${size} bytes were kept (SHA-256 ${stubOf.sha256 ?? 'unknown'}): its publisher must publish it again`;
+    const kept = keptPart(letter);
+    const why = kept
+      ? `only ${kept} were kept (SHA-256 ${stubOf.sha256 ?? 'unknown'})`
+      : 'its body or one of its headers cannot be read, as its reason says';
+    return `${why}: its publisher must publish it again`;
   }
   if (origin === 'unknown' && account === undefined) {
     return 'its origin is unknown: inspect it with show, and choose the account whose rights it gets with --as ACCOUNT';

@@ -5,12 +5,12 @@ export type CopyPosition = readonly string[];
 
 interface Walk {
   start: CopyPosition;
-  /** Changes the page of $1 rows after the position in the further parameters, and selects the key of its last row. */
+  /** Changes the page of $1 rows after the position in the further parameters, and selects their number and the key of the last one. */
   text: string;
 }
 
 const endOf = (rows: string, key: string) => `
-  SELECT organization::text, ${key} FROM ${rows} ORDER BY ${['organization', ...key.split(', ')].map((part) => `${part} DESC`).join(', ')} LIMIT 1`;
+  SELECT count(*) OVER () AS rows, organization::text, ${key} FROM ${rows} ORDER BY ${['organization', ...key.split(', ')].map((part) => `${part} DESC`).join(', ')} LIMIT 1`;
 
 /**
  * Each walk marks rows of the copy so that what the users service says next replaces them, whatever numbers they have. Until then they stay valid.
@@ -50,7 +50,7 @@ export const WALKS = {
       ${endOf('page', 'user_id, level, id')}`,
   },
   /** The next read for each of these users asks the users service. */
-  completeMembers: {
+  'complete members': {
     start: ['0', ''],
     text: `
       WITH gone AS (
@@ -85,14 +85,16 @@ export class DistrustRepository {
 
   /**
    * @param size rows in a page, each of which is one statement
-   * @param walked called after each page with their number until then, at most
+   * @param walked called after each page with their number until then
    */
   async walk({ start, text }: Walk, size: number, walked?: (rows: number) => void): Promise<void> {
-    let rows = 0;
-    for (let after: CopyPosition | undefined = start; after;) {
-      const [last]: Record<string, string>[] = await this.dataSource.query(text, [size, ...after]);
-      after = last && Object.values(last);
-      walked?.((rows += size));
+    let total = 0;
+    for (let after = start; ;) {
+      const [page]: ({ rows: string } & Record<string, string>)[] = await this.dataSource.query(text, [size, ...after]);
+      if (!page) return;
+      const { rows, ...last } = page;
+      after = Object.values(last);
+      walked?.((total += Number(rows)));
     }
   }
 }

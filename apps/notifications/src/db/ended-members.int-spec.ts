@@ -1,6 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { planOf, touchedBy } from '@app/testing/database/plan';
-import { DistrustRepository } from './distrust.repository';
+import { DistrustRepository, WALKS } from './distrust.repository';
 import { DELETE_LEFT, DELETE_REMOVED, RECORD, recordVersion } from './ended-members.repository';
 import { MembersRepository, type CopiedMembership } from './members.repository';
 import { DAY_MS, daysPass, deleteDue } from '../../test/days';
@@ -121,6 +121,13 @@ describe('copied memberships that have ended', () => {
     expect(await rows('members')).toEqual(['a', 'b']);
     await daysPass(dataSource, 20);
     expect(await rows('members')).toEqual([]);
+  });
+
+  it('are counted row by row while the copy is marked as not trusted', async () => {
+    for (const user of ['a', 'b', 'c']) await add(user, 1);
+    const counts: number[] = [];
+    await new DistrustRepository(dataSource).walk(WALKS.members, 2, (count) => counts.push(count));
+    expect(counts).toEqual([2, 3]);
   });
 
   describe('among many others', () => {

@@ -30,7 +30,7 @@ async function main(): Promise<void> {
     await walk('documents');
     // A read may have fetched a part before these walks. It marks its user as complete by then, with seconds for the statement, or begins anew.
     await sleep(FETCH_MS + TRUST_MS);
-    await walk('completeMembers');
+    await walk('complete members');
     await sleep(TRUST_MS);
     output.progress('From now on every read asks the users service for its user.');
   });

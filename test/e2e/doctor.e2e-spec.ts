@@ -131,12 +131,15 @@ describe('the doctor', () => {
   it('says which account cannot connect, why, and what to do, without a password', async () => {
     const found = await problems({
       USERS_AMQP_URL: as(broker.url, 'nobody'),
+      PUBLISHER_AMQP_URL: `${broker.url}-misspelt`,
       NOTIFICATIONS_DATABASE_URL: 'postgres://somebody:secret@no-such-host.invalid:5432/none',
       USERS_DATABASE_URL: 'postgres://somebody:secret@127.0.0.1:1/none',
     });
     expect(found.map(({ subject, action }) => [subject, action])).toEqual([
       ['account users', expect.stringContaining('user, password and virtual host')],
+      ['account publisher', expect.stringContaining('user, password and virtual host')],
       ['rights of users', expect.stringContaining('npm run setup')],
+      ['rights of publisher', expect.stringContaining('npm run setup')],
       ['server no-such-host.invalid:5432', expect.stringContaining('start the server')],
       ['role users', expect.stringContaining('start the database')],
       ['role notifications', expect.stringContaining('start the server')],

@@ -32,8 +32,14 @@ export class Failures {
   }
 }
 
+/** amqplib does not pass on the text with which the broker ends a connection between the login and the virtual host. */
+const REFUSED_AFTER_LOGIN = 'Expected ConnectionOpenOk; got <ConnectionClose';
+const REFUSED_VHOST =
+  'the broker refuses the virtual host: it does not exist or is down, the account has no rights there, or a limit of connections is reached';
+
 /** Why a connection failed or ended, in one line without secrets. */
 export function reasonOf(error: unknown): string {
   const { message, code } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
+  if (message?.startsWith(REFUSED_AFTER_LOGIN)) return REFUSED_VHOST;
   return tlsProblem(error) || message || code || 'no reason given';
 }

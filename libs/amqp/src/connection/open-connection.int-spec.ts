@@ -17,6 +17,13 @@ describe(openConnection.name, () => {
     await broker?.drop();
   });
 
+  it('says that the broker refuses the virtual host', async () => {
+    const opened = openConnection({ url: `${broker.url}-misspelt`, name: 'test' });
+    await expect(opened).rejects.toThrow(
+      'the broker refuses the virtual host: it does not exist or is down, the account has no rights there, or a limit of connections is reached',
+    );
+  });
+
   it('gets the confirm of 5 KB without delayed acknowledgements of TCP, which take 40 ms', async () => {
     const channel = await model.createConfirmChannel();
     // A transient queue in memory, so that the disk does not count.

@@ -165,7 +165,7 @@ function connectAdvice(reason: string): string {
   if (/ENOTFOUND|EAI_AGAIN|not resolved/.test(reason)) return NO_ADDRESS;
   if (/certificate|TLS|SSL/i.test(reason))
     return 'see "TLS" in docs/operations.md: the authority, the dates and the name of the certificate';
-  if (/ACCESS.REFUSED|403/.test(reason))
+  if (/ACCESS.REFUSED|403|virtual host/.test(reason))
     return 'correct user, password and virtual host of the URL, or run "npm run setup" with it';
   return 'start the broker, and correct host and port of the URL';
 }

@@ -7,6 +7,9 @@ const LIMIT_BYTES = 10 * 1024 * 1024;
 const LEVELS = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'WARN', 50: 'ERROR', 60: 'FATAL' };
 const WARN = 40;
 
+/** In each line, so the terminal does without them. */
+const COMMON = ['level', 'time', 'service', 'pid', 'context', 'msg', 'err'];
+
 /** @typedef {{ level: number, msg?: string, context?: string, err?: { message?: string } }} LogEntry */
 
 /**
@@ -15,8 +18,15 @@ const WARN = 40;
  */
 
 /** @type {Format} */
-export const everything = (line, entry) =>
-  entry ? `${LEVELS[entry.level] ?? entry.level} ${[entry.msg, entry.err?.message].filter(Boolean).join(': ')}` : line;
+export const everything = (line, entry) => {
+  if (!entry) return line;
+  const fields = Object.entries(entry).filter(([name]) => !COMMON.includes(name));
+  const text = `${LEVELS[entry.level] ?? entry.level} ${[entry.msg, entry.err?.message].filter(Boolean).join(': ')}`;
+  return [text, fields.map(([name, value]) => `${name}=${short(value)}`).join(' ')].filter(Boolean).join('  ');
+};
+
+/** @param {unknown} value */
+const short = (value) => (typeof value === 'string' && /^[\w.,:/@*~-]+$/.test(value) ? value : JSON.stringify(value));
 
 /** @type {Format} */
 const whatMatters = (line, entry) => (entry && entry.level < WARN ? '' : everything(line, entry));

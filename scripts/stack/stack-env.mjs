@@ -18,7 +18,7 @@ export function writeStackEnv(env, always) {
   const head = [
     '# Written by npm start for the system that is running now. A further replica of a service:',
     '#   node --env-file=.local/stack.env dist/<users|notifications>.js',
-    '#   PORT=3001 node --env-file=.local/stack.env dist/gateway.js',
+    '#   PORT=3002 node --env-file=.local/stack.env dist/gateway.js',
   ];
   rmSync(STACK_ENV, { force: true }); // writing into an existing file would keep its mode
   writeFileSync(STACK_ENV, `${[...head, ...lines].join('\n')}\n`, { mode: 0o600 });

@@ -8,6 +8,22 @@ describe('the log of a service', () => {
     directory.remove();
   });
 
+  it('is on the terminal with what its lines are about', async () => {
+    const program = new Script(
+      `
+      import { ServiceLog } from './scripts/stack/service-log.mjs';
+      const log = new ServiceLog('users', process.argv[1]);
+      const common = { level: 40, time: '2026-01-31T12:00:00.000Z', service: 'users', pid: 1, context: 'RabbitMQ' };
+      log.write(JSON.stringify({ ...common, msg: 'refused a message', reason: 'A query needs reply_to.', attempts: 2 }) + '\\n');
+      log.write(JSON.stringify({ ...common, msg: 'failed', err: { message: 'no room', stack: 'Error: no room' } }) + '\\n');`,
+      [directory.path('lines.log')],
+    );
+    expect((await program.outcome()).stdout.split('\n')).toEqual([
+      '[users] WARN refused a message  reason="A query needs reply_to." attempts=2',
+      '[users] WARN failed: no room',
+    ]);
+  });
+
   it('is on the terminal when its disk is full, which it says once', async () => {
     const program = new Script(`
       import { ServiceLog } from './scripts/stack/service-log.mjs';

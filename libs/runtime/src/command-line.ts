@@ -95,8 +95,8 @@ function valuesIn<O extends Options>(
   return values as ValuesOf<O>;
 }
 
-/** The name that was meant, or else all. */
-function advice(given: string, known: readonly string[]): string {
+/** For an error about an unknown name: the name that was meant, or else all. */
+export function advice(given: string, known: readonly string[]): string {
   const near = known.find((name) => isNear(given, name));
   return near === undefined ? `there are: ${known.join(', ')}.` : `did you mean ${near}?`;
 }

@@ -8,6 +8,11 @@ describe('the command line of accounts', () => {
     [['create', 'a.b', '--events', 'user.added.v1'], 'NAME must be'],
     [['create', 'x'], 'Say what it is for'],
     [['create', 'x', '--operations', 'users.authorize.v1'], '--operations has no "users.authorize.v1"'],
+    [
+      ['create', 'x', '--operations', 'notification.add.v1'],
+      '--operations has no "notification.add.v1"; did you mean notifications.add.v1?',
+    ],
+    [['create', 'x', '--events', 'user.add.v1'], '--events has no "user.add.v1"; did you mean user.added.v1?'],
     [['create', 'x', '--events', '#'], '--events has no "#"'],
     [['create', 'x', '--replies', '--events', 'user.added.v1'], '--replies needs --operations'],
     [['create', 'x', '--lane', '1', '--events', 'user.added.v1'], '--lane needs --operations'],

@@ -1,6 +1,6 @@
 import { ALL_EVENTS } from '@app/contracts/all-events';
 import { OPEN_MESSAGES } from '@app/contracts/all-messages';
-import { readArguments, UsageError, wholeNumber, type ValuesOf } from '@app/runtime/command-line';
+import { advice, readArguments, UsageError, wholeNumber, type ValuesOf } from '@app/runtime/command-line';
 import { ACCOUNTS, type AccountPurpose } from './rights';
 import { EXCHANGES, LANE_NUMBERS, QUEUES, type Lane } from '@app/rabbitmq/topology/topology';
 import { DEFAULT_LIMITS, type AccountLimits } from './limits';
@@ -152,6 +152,6 @@ function numberOf(option: string, text: string | undefined): number | undefined 
 function listOf(option: string, list: string | undefined, known: readonly string[]): string[] {
   const names = [...new Set(list?.split(',') ?? [])];
   const unknown = names.find((name) => !known.includes(name));
-  if (unknown !== undefined) throw new UsageError(`${option} has no "${unknown}"; there are ${known.join(', ')}.`);
+  if (unknown !== undefined) throw new UsageError(`${option} has no "${unknown}"; ${advice(unknown, known)}`);
   return names;
 }

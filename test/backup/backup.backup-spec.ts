@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { documentedSql } from '@app/testing/database/documented-sql';
+import { documentedSql, withParameters } from '@app/testing/database/documented-sql';
 import { eventually } from '@app/testing/eventually';
 import { report } from '@app/testing/report';
 import { keepCalling } from '@app/testing/system/keep-calling';
@@ -173,7 +173,10 @@ describe('a backup that is taken under load', () => {
       await system.call('users/add', { organizationId: 'org', users: [{ userId: 'somebody' }] });
       const { rows: erased } = await sql.query<{ user_hash: Buffer }>('SELECT user_hash FROM notifications.erased_users');
       const hashes = erased.map(({ user_hash: hash }) => hash);
-      const { rows: found } = await sql.query<{ user_id: string }>(documentedSql('erased-ids'), ['demo-key', hashes]);
+      const { rows: found } = await sql.query<{ user_id: string }>(
+        withParameters(documentedSql('erased-ids'), ['key', 'hashes']),
+        ['demo-key', hashes],
+      );
       expect(found).toEqual([{ user_id: 'somebody' }]);
     });
   });

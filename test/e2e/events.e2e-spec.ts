@@ -6,6 +6,7 @@ import type { CloudEvent } from '@app/contracts/event';
 import { validateBody } from '@app/contracts/validate';
 import { eventually } from '@app/testing/eventually';
 import { problemsOf } from '@app/testing/broker/published-messages';
+import { withParameters } from '@app/testing/database/documented-sql';
 import { rowsWith } from '@app/testing/database/rows-with';
 import { System } from '@app/testing/system/system';
 
@@ -36,7 +37,7 @@ describe('a service that listens to events', () => {
     const sql = new Client({ connectionString: system.databaseUrl });
     await sql.connect();
     const found = [];
-    for (const statement of statements.trim().split(/(?<=;)\n+/))
+    for (const statement of withParameters(statements.trim(), ['key', 'user']).split(/(?<=;)\n+/))
       found.push((await sql.query(statement, ['demo-key', userId])).rowCount ?? 0);
     await sql.end();
     return found;

@@ -7,3 +7,7 @@ export function documentedSql(name: string): string {
   if (!statement) throw new Error(`docs/operations.md has no statement "${name}"`);
   return statement;
 }
+
+/** A statement for psql, with its variables as parameters in the order of these names. */
+export const withParameters = (sql: string, names: readonly string[]): string =>
+  names.reduce((text, name, index) => text.replaceAll(`:'${name}'`, `$${index + 1}`), sql);

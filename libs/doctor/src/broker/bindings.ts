@@ -62,7 +62,7 @@ export async function lookAtListeners(
       findings.problem(
         `account ${name}`,
         `listens to ${missing.join(', ')}, and no queue of it gets them`,
-        `run "npm run accounts -- change ${name}" with what "npm run accounts -- list" says of it`,
+        `run "npm run accounts -- change ${name}"`,
       );
   }
 }

@@ -16,6 +16,7 @@ Usage: npm run accounts -- <command> [options]
   create NAME       a new account; prints its URL with a new password, once
   change NAME       gives an account another purpose: rights that are not named again are withdrawn. A channel that is open
                     and busy keeps them: rabbitmqctl close_all_user_connections NAME changed
+                    Without --operations and --events the purpose stays
   rotate NAME       a new password, printed once; the old one opens no new connection
   list              all accounts made by this tool
   delete NAME       deletes the account and closes its connections; --queues also deletes its queues with their messages, now or later
@@ -44,7 +45,7 @@ Examples:
   npm run accounts -- create billing --operations notifications.add.v1
   npm run accounts -- create mailer --events notification.added.v1
   npm run accounts -- change billing --operations notifications.add.v1,access.check.v1 --replies
-  npm run accounts -- change crawler --operations users.add.v1 --lane 3
+  npm run accounts -- change crawler --lane 3 --connections 100
 `;
 
 /** Most queues of one account: each may hold 256 MiB, and the same in its dead letters. */
@@ -69,6 +70,8 @@ const COMMANDS = { create: PURPOSE, change: PURPOSE, rotate: ['json'], list: ['j
 
 /** Requested purpose and limits of an account. An undefined field stays, or gets a default. */
 export interface AccountRequest extends AccountPurpose, Partial<AccountLimits> {
+  /** Operations and events, which are empty here, stay as they are. */
+  keepsPurpose: boolean;
   /** Suffixes of its queue names, after its name and a dot. */
   queues?: readonly string[];
 }
@@ -97,7 +100,7 @@ export function readCommandLine(args: string[]): Invocation | undefined {
   const problem = nameProblem(name);
   if (problem) throw new UsageError(problem);
   if (command === 'delete') return { command, name, queues };
-  return command === 'rotate' ? { command, name } : { command, name, request: requestOf(values) };
+  return command === 'rotate' ? { command, name } : { command, name, request: requestOf(command, values) };
 }
 
 /** Queues are named after their account, so no name may match queues of the system or of another account. */
@@ -109,15 +112,18 @@ function nameProblem(name: string): string | undefined {
   return taken.includes(name) ? `"${name}" is a name of the system itself.` : undefined;
 }
 
-function requestOf(values: Values): AccountRequest {
+function requestOf(command: 'create' | 'change', values: Values): AccountRequest {
   const operations = listOf('--operations', values.operations, OPERATIONS);
   const events = listOf('--events', values.events, EVENTS);
-  if (operations.length + events.length === 0) throw new UsageError('Say what it is for: --operations, --events, or both.');
-  for (const [option, value] of Object.entries({ replies: values.replies, lane: values.lane })) {
-    if (value !== undefined && operations.length === 0) throw new UsageError(`--${option} needs --operations.`);
+  const keepsPurpose = command === 'change' && operations.length + events.length === 0;
+  if (!keepsPurpose) {
+    if (operations.length + events.length === 0) throw new UsageError('Say what it is for: --operations, --events, or both.');
+    if (values.lane !== undefined && operations.length === 0) throw new UsageError('--lane needs --operations.');
+    if (values.queue !== undefined && events.length === 0) throw new UsageError('--queue needs --events.');
   }
-  if (values.queue !== undefined && events.length === 0) throw new UsageError('--queue needs --events.');
+  if (values.replies && operations.length === 0) throw new UsageError('--replies needs --operations.');
   return {
+    keepsPurpose,
     operations,
     events,
     replies: values.replies ?? operations.some((operation) => QUERIES.includes(operation)),

@@ -80,6 +80,16 @@ describe('the limits of accounts', () => {
     });
   });
 
+  it('change alone, with the lane, and the account keeps what it may do', async () => {
+    const purpose = { operations: ['users.add.v1', 'users.get.v1'], replies: true, events: ['user.added.v1'] };
+    await tool('create', name, '--operations', purpose.operations.join(), '--events', 'user.added.v1', '--queue', 'mail');
+    await tool('change', name, '--connections', '7', '--lane', '3');
+    const account = { ...purpose, lane: 3, connections: 7, channels: 500, queues: [`${name}.mail`] };
+    expect((await tool('list')).data).toEqual({ accounts: [{ name, ...account }] });
+    await tool('change', name, '--events', 'user.added.v1');
+    await expect(tool('change', name, '--lane', '1')).rejects.toThrow(`--lane needs --operations: ${name} has none.`);
+  });
+
   it('of the others are set, when an account is deleted meanwhile', async () => {
     await tool('create', name, '--operations', 'users.add.v1');
     const put = jest.spyOn(api, 'put').mockImplementation(async (path, body) => {

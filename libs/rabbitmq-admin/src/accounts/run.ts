@@ -65,7 +65,12 @@ async function create(api: ManagementApi, amqpUrl: string, name: string, request
 async function change(api: ManagementApi, name: string, request: AccountRequest): Promise<Output> {
   await requireOurs(api, name);
   const before = (await allPermissions(api)).get(name);
-  const { lines, data } = await settle(api, name, request, before);
+  const { lines, data } = await settle(
+    api,
+    name,
+    request.keepsPurpose ? await kept(api, name, request, before) : request,
+    before,
+  );
   const declared = before && mayDeclare(name, before);
   return {
     lines: [
@@ -77,6 +82,15 @@ async function change(api: ManagementApi, name: string, request: AccountRequest)
     ],
     data,
   };
+}
+
+/** The request with the present purpose of the account. */
+async function kept(api: ManagementApi, name: string, request: AccountRequest, before?: Permissions): Promise<AccountRequest> {
+  const { lane, ...purpose } = await purposeOf(api, name, before);
+  const missing = (option: string, needed: string) => new AccountError(`${option} needs ${needed}: ${name} has none.`);
+  if (request.lane !== undefined && purpose.operations.length === 0) throw missing('--lane', '--operations');
+  if (request.queues !== undefined && purpose.events.length === 0) throw missing('--queue', '--events');
+  return { ...request, ...purpose, lane: request.lane ?? lane };
 }
 
 /** Sets limits, queues and rights of an account exactly as requested. @param before its current permissions */

@@ -53,7 +53,7 @@ export async function copyTenant(
 
 async function requireRoom(from: ClientBase, to: ClientBase, apiKey: string): Promise<void> {
   if ((await migrationsOf(from)) !== (await migrationsOf(to)))
-    throw new TenantObstacle('The two databases have not run the same migrations. Bring both installations to one version.');
+    throw new TenantObstacle('The two databases have not run the same migrations. Bring both to one version with npm run setup.');
   const { rowCount } = await to.query(
     `SELECT FROM users.api_keys WHERE key = $1 UNION ALL SELECT FROM notifications.organizations WHERE api_key = $1
      UNION ALL SELECT FROM notifications.erasures WHERE api_key = $1 LIMIT 1`,

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { Client } from 'pg';
 import { databaseProblem } from '@app/postgres/tool';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
-import { onServer, TenantObstacle } from './tenant-database';
+import { migrationsOf, onServer, TenantObstacle } from './tenant-database';
 
 const LIMITS = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout'];
 
@@ -43,6 +43,10 @@ describe('the work on a tenant', () => {
     );
     expect(failure).toBeInstanceOf(TenantObstacle);
     expect(failure).toHaveProperty('message', 'The database of TARGET_DATABASE_URL cannot be used (ECONNREFUSED).');
+  });
+
+  it('finds no migrations in a database that set-up has not seen', async () => {
+    expect(await onServer('TARGET_DATABASE_URL', { url: database.url, tlsFiles: {} }, migrationsOf)).toBe('');
   });
 
   it('does not know whether the last change was made when a connection is lost, perhaps in a COMMIT', async () => {

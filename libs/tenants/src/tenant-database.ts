@@ -3,7 +3,7 @@ import type { ClientBase } from 'pg';
 import { NOT_COMPILED } from '@app/postgres/connections/data-source';
 import { DatabaseServers } from '@app/postgres/connections/database-servers';
 import { UnlimitedClient } from '@app/postgres/connections/unlimited-client';
-import { reasonOf } from '@app/postgres/errors';
+import { reasonOf, sqlState } from '@app/postgres/errors';
 import { errorInWork } from '@app/postgres/tool';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import { SCHEMAS } from './tables';
@@ -13,6 +13,8 @@ export class TenantObstacle extends Error {}
 
 /** The cost of a tenant follows its own size, and not that of the tables. Plans without an index are not compiled, as in the services. */
 const PLANS = { ...NOT_COMPILED, enable_seqscan: 'off' };
+
+const NO_TABLE = '42P01';
 
 /**
  * Connects to the server that accepts writes, for the time of the work, which may be hours.
@@ -97,11 +99,14 @@ const ON_THEIR_WAY = `
     SELECT count(*) AS arrived FROM notifications.erasures WHERE api_key = $1 AND up_to >= since
   ) orders WHERE begun > arrived`;
 
-/** The names of the migrations that have run: two databases with the same ones have the same tables. */
+/** The names of the migrations that have run, none before set-up: two databases with the same ones have the same tables. */
 export async function migrationsOf(client: ClientBase): Promise<string> {
   const names = SCHEMAS.map((schema) => `SELECT '${schema} ' || name AS name FROM ${schema}.migrations`);
-  const { rows } = await client.query<{ names: string }>(
-    `SELECT string_agg(name, ', ' ORDER BY name) AS names FROM (${names.join(' UNION ALL ')}) m`,
-  );
+  const { rows } = await client
+    .query<{ names: string }>(`SELECT string_agg(name, ', ' ORDER BY name) AS names FROM (${names.join(' UNION ALL ')}) m`)
+    .catch((error: unknown) => {
+      if (sqlState(error) === NO_TABLE) return { rows: [] };
+      throw error;
+    });
   return rows[0]?.names ?? '';
 }

@@ -23,7 +23,7 @@ const ACTIONS = {
 const MEANINGS: Record<LetterQueue['kind'], string> = {
   dead: 'given up after retries',
   crashed: 'crashed their consumers',
-  refused: 'refused because of their content',
+  refused: 'refused because of their content or a missing right',
 };
 
 export function lettersPages(app: FastifyInstance, letters: Letters, audit: AuditRepository): void {

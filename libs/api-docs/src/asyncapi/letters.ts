@@ -13,6 +13,7 @@ export const LETTERS: readonly { queueOf: (service: ServiceName) => string; summ
   },
   {
     queueOf: refusedQueue,
-    summary: 'Keeps commands that were refused because of their content. When it is full, it drops the oldest.',
+    summary:
+      'Keeps commands that were refused because of their content or a missing right. When it is full, it drops the oldest.',
   },
 ];

@@ -56,7 +56,7 @@ describe(CollaborationClient.name, () => {
     await expect(query).rejects.toMatchObject({ status: 'INVALID_ARGUMENT', message: 'users.get.v1 is a query: call it.' });
   });
 
-  it('refuses at once an operation that there is not, and a number of calls that is none', async () => {
+  it('refuses at once an operation that there is not, a number of calls that is none, and a URL that is none', async () => {
     const unknown = 'users.remove.v1' as string as 'users.add.v1';
     for (const sent of [
       client.publish(unknown, { organizationId: 'o', users: [] }),
@@ -65,6 +65,7 @@ describe(CollaborationClient.name, () => {
       await expect(sent).rejects.toMatchObject({ status: 'INVALID_ARGUMENT', message: 'users.remove.v1 is not an operation.' });
     for (const maxPending of [0, NaN])
       expect(() => new CollaborationClient({ url: broker.url, name: 'billing', maxPending })).toThrow(RangeError);
+    expect(() => new CollaborationClient({ url: '', name: 'billing' })).toThrow(/^url must be a URL that starts with amqp/);
   });
 
   it('connects when it is asked whether it is ready', async () => {

@@ -87,8 +87,13 @@ export class CollaborationClient {
     if (!(maxPending >= 1)) throw new RangeError('maxPending must be at least 1.');
     if (name === '' || Buffer.byteLength(name) > MAX_NAME_BYTES) throw new RangeError('name must have 1 to 200 bytes.');
     const tlsFiles = { caFile, certFile, keyFile };
-    const connection = (purpose: Purpose) =>
-      new RabbitConnection({ url, tlsFiles, name: `${name} ${purpose}` }, this.observer(purpose));
+    const connection = (purpose: Purpose) => {
+      try {
+        return new RabbitConnection({ url, tlsFiles, name: `${name} ${purpose}` }, this.observer(purpose));
+      } catch (error) {
+        throw new Error(`url ${(error as Error).message}`, { cause: error });
+      }
+    };
     this.exchange = options.exchange ?? 'commands';
     this.publishing = connection('publishing');
     this.consuming = connection('listening');

@@ -8,6 +8,8 @@ import { tlsOptions, tlsProblem, type TlsFiles } from '@app/runtime/settings/tls
 const ANSWER_MS = 10_000;
 const IDLE_TIMEOUT_MS = 5000;
 const NOT_FOUND = 404;
+const UNAUTHORIZED = 401;
+const UNAUTHORIZED_REASON = ': a wrong login, or one without the tag administrator';
 /** Longest answer: other services may make any number of some objects, and an answer is in memory as a whole. */
 const MOST_MIB = 32;
 
@@ -17,7 +19,7 @@ export class Refused extends Error {
     readonly status: number,
     request: string,
   ) {
-    super(`the management API answered ${status} to ${request}`);
+    super(`the management API answered ${status} to ${request}${status === UNAUTHORIZED ? UNAUTHORIZED_REASON : ''}`);
   }
 }
 

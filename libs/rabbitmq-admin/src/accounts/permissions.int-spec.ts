@@ -215,7 +215,9 @@ describe('the accounts', () => {
     const managementUrl = new URL(requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'));
     managementUrl.username = managementUrl.password = '';
     await expect(declareAccounts(new ManagementApi(managementUrl.href, wrong.href), urls)).rejects.toThrow(
-      new Error(`the management API answered 401 to PUT users/gateway-${vhost}`),
+      new Error(
+        `the management API answered 401 to PUT users/gateway-${vhost}: a wrong login, or one without the tag administrator`,
+      ),
     );
     await expect(declareAccounts(new ManagementApi('http://127.0.0.1:1', broker.url), urls)).rejects.toThrow(
       'the management API cannot be reached',

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { parseAllDocuments } from 'yaml';
 
 interface Secret {
@@ -6,10 +6,10 @@ interface Secret {
   stringData: { username: string; password: string; url: string };
 }
 
+const PROGRAM = 'deploy/kubernetes/production/secrets.sh';
+
 const secrets = (...args: string[]) =>
-  parseAllDocuments(execFileSync('sh', ['deploy/kubernetes/production/secrets.sh', ...args], { encoding: 'utf8' })).map(
-    (document) => document.toJS() as Secret,
-  );
+  parseAllDocuments(execFileSync('sh', [PROGRAM, ...args], { encoding: 'utf8' })).map((document) => document.toJS() as Secret);
 
 describe('the Secrets of production', () => {
   it('can be had one by one, each with a new password', () => {
@@ -21,6 +21,12 @@ describe('the Secrets of production', () => {
     expect(second.map(({ metadata }) => metadata.name)).toEqual(['users-broker']);
     const passwords = [...first, ...second].map(({ stringData }) => stringData.password);
     expect(new Set(passwords).size).toBe(passwords.length);
+  });
+
+  it('are refused by a name that none of them has', () => {
+    const { status, stdout, stderr } = spawnSync('sh', [PROGRAM, 'cell-1', 'user-broker'], { encoding: 'utf8' });
+    expect([status, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(/^There is no Secret user-broker; there are: gateway-broker, users-broker, .*scaler-broker\.$/m);
   });
 
   it('have the password in the URL', () => {

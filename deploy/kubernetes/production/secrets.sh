@@ -5,6 +5,10 @@ set -eu
 namespace=${1:-collaboration}
 [ $# -eq 0 ] || shift
 chosen="$*"
+all='gateway-broker users-broker notifications-broker users-database notifications-database scaler-broker'
+for name in $chosen; do
+  case " $all " in *" $name "*) ;; *) echo "There is no Secret $name; there are: $(echo $all | sed 's/ /, /g')." >&2; exit 2 ;; esac
+done
 
 # Each broker by its own name: so a process knows where its connections are, and which broker to try next.
 brokers=rabbitmq-server-0.rabbitmq-nodes:5672,rabbitmq-server-1.rabbitmq-nodes:5672,rabbitmq-server-2.rabbitmq-nodes:5672

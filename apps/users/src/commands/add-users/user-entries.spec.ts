@@ -78,13 +78,19 @@ describe('sortEntries', () => {
     ).toMatchObject([{ initial: 'G' }]);
   });
 
-  it('lets the last of equal userIds decide whether the entry fails', () => {
-    const good = { userId: 'a', name: 'ada' };
-    const bad = { userId: 'a', name: 'x\n', email: 'a@x' };
-    expect(sortEntries([good, bad])).toEqual({ accepted: [], refused: [['a', 'name must not contain control characters']] });
-    // No value of a failed entry is stored, not even a valid one.
-    expect(sortEntries([bad, good])).toEqual({
-      accepted: [{ userId: 'a', name: 'ada', email: undefined, initial: 'A', initialGenerated: true }],
+  it('judges equal userIds as one entry, whichever of them is bad', () => {
+    const named = { userId: 'a', name: 'ada' };
+    const bad = { userId: 'a', email: 'x' };
+    const refused = { accepted: [], refused: [['a', FORM]] };
+    expect(sortEntries([named, bad])).toEqual(refused);
+    expect(sortEntries([bad, named])).toEqual(refused);
+    expect(
+      sortEntries([
+        { ...named, ...bad },
+        { userId: 'a', email: 'a@x' },
+      ]),
+    ).toMatchObject({
+      accepted: [{ name: 'ada', email: 'a@x' }],
       refused: [],
     });
   });

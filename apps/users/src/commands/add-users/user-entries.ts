@@ -9,22 +9,19 @@ export interface SortedEntries {
   refused: Refused[];
 }
 
-/**
- * Separates valid entries from invalid ones. Of several entries with the same userId, the last one decides; values that only an earlier valid
- * entry has are kept.
- */
+/** Makes one entry of those with the same userId, in which the later values win, and separates valid entries from invalid ones. */
 export function sortEntries(entries: readonly UserEntry[]): SortedEntries {
-  const merged = new Map<string, { values: UserEntry; problem?: string }>();
+  const merged = new Map<string, UserEntry>();
   for (const entry of entries) {
-    const problem = entryProblem(entry);
-    const before = merged.get(entry.userId)?.values ?? { userId: entry.userId };
-    merged.set(entry.userId, problem === undefined ? { values: overwrite(before, entry) } : { values: before, problem });
+    const before = merged.get(entry.userId);
+    merged.set(entry.userId, before ? overwrite(before, entry) : entry);
   }
   const accepted: NewUser[] = [];
   const refused: Refused[] = [];
-  for (const [userId, { values, problem }] of merged) {
-    if (problem === undefined) accepted.push(newUser(values));
-    else refused.push([userId, problem]);
+  for (const entry of merged.values()) {
+    const problem = entryProblem(entry);
+    if (problem === undefined) accepted.push(newUser(entry));
+    else refused.push([entry.userId, problem]);
   }
   return { accepted, refused };
 }

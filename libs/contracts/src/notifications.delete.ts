@@ -49,17 +49,23 @@ export class DeleteNotificationsRequest {
 
   /** A filter by user, as notifications/get has it, and an `id`, as notifications have it, are refused: ignored, they would delete too much. */
   static refuse(request: DeleteNotificationsRequest, sent: Sent, named: Naming): Refusal | undefined {
+    const ignored = Object.keys(sent).find((name) => MEANS_SOME.test(name));
+    if (ignored !== undefined)
+      return {
+        message: `${named(ignored)} is not a filter of a deletion. Supported, each with organizationId: ${SUPPORTED}.`,
+        fields: [ignored],
+      };
+    const misspelt = refuseMisspelt(DeleteNotificationsRequest, sent, named);
+    if (misspelt) return misspelt;
     const given = FILTERS.filter((filter) => request[filter] !== undefined);
-    const supported = DELETE_COMBINATIONS.some((filters) => String(filters) === String(given));
-    const ignored = Object.keys(sent).filter((name) => MEANS_SOME.test(name));
-    if (!supported || ignored.length > 0) {
-      const [first = 'documentId', ...others] = [...given, ...ignored];
+    if (!DELETE_COMBINATIONS.some((filters) => String(filters) === String(given))) {
+      const [first = 'documentId', ...others] = given;
       const message = `This combination of filters is not supported. Supported, each with organizationId: ${SUPPORTED}.`;
       return { message, fields: [first, ...others] };
     }
     return request.notificationIds && request.pageToken !== undefined
       ? { message: `${named('pageToken')} is not allowed together with notificationIds`, fields: ['pageToken'] }
-      : refuseMisspelt(DeleteNotificationsRequest, sent, named);
+      : undefined;
   }
 }
 

@@ -8,7 +8,13 @@ import { EraseUsersRequest } from './users.erase';
 import { validateBody } from './validate';
 
 const EITHER = 'must have either notifications, or userId and readUpTo';
-const FILTERS = `This combination of filters is not supported. Supported, each with organizationId: ${DELETE_COMBINATIONS.map((filters) => filters.join(' + ')).join('; ')}.`;
+const SUPPORTED = `Supported, each with organizationId: ${DELETE_COMBINATIONS.map((filters) => filters.join(' + ')).join('; ')}.`;
+const FILTERS = `This combination of filters is not supported. ${SUPPORTED}`;
+/** A deletion of a document, by what is no filter there. */
+const noFilter = (name: string): [BodyClass<object>, object, string, string, string[]] => {
+  const message = `${name} is not a filter of a deletion. ${SUPPORTED}`;
+  return [DeleteNotificationsRequest, { documentId: 'd', [name]: 'x' }, `data.${message}`, message, [name]];
+};
 const each = (...notifications: object[]) => ({ notifications });
 
 /** Rule, fields beside organizationId, message over HTTP, message over AMQP, and the fields that `details` names over AMQP. */
@@ -84,10 +90,16 @@ const CASES: [BodyClass<object>, object, string, string, string[]][] = [
     'notificationId is not a field; did you mean notificationIds?',
     ['notificationId'],
   ],
-  [DeleteNotificationsRequest, { documentId: 'd', userId: 'u' }, FILTERS, FILTERS, ['documentId', 'userId']],
-  [DeleteNotificationsRequest, { documentId: 'd', userIds: ['u'] }, FILTERS, FILTERS, ['documentId', 'userIds']],
-  [DeleteNotificationsRequest, { documentId: 'd', user_id: 'u' }, FILTERS, FILTERS, ['documentId', 'user_id']],
-  [DeleteNotificationsRequest, { documentId: 'd', id: 'a' }, FILTERS, FILTERS, ['documentId', 'id']],
+  [
+    DeleteNotificationsRequest,
+    { notificationId: 'a' },
+    'data.notificationId is not a field; did you mean notificationIds?',
+    'notificationId is not a field; did you mean notificationIds?',
+    ['notificationId'],
+  ],
+  ...['userId', 'userIds', 'user_id', 'id', 'ids'].map(noFilter),
+  [DeleteNotificationsRequest, { locationId: 'l' }, FILTERS, FILTERS, ['locationId']],
+  [DeleteNotificationsRequest, {}, FILTERS, FILTERS, ['documentId']],
   [
     DeleteUsersRequest,
     { userIds: ['u'], document_id: 'd' },

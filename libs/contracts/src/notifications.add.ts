@@ -50,7 +50,7 @@ function templateDataProblem(value: unknown): string | undefined {
   for (const [key, entry] of Object.entries(value as Record<string, unknown>)) {
     const holdsUser = key === 'actionUser' || (key === 'recipientUser' && typeof entry !== 'string');
     const wrong = holdsUser ? userProblem(entry) : typeof entry === 'string' ? undefined : ' must be a string';
-    if (wrong) return `.${/^\w{1,64}$/.test(key) ? key : '(key)'}${wrong}`;
+    if (wrong) return `${/^\w{1,64}$/.test(key) ? `.${key}` : ' has a value that'}${wrong}`;
   }
   return undefined;
 }
@@ -69,7 +69,7 @@ export class AddNotificationRequest {
   actionUser: NotificationUser;
 
   @Identifier(
-    'Identity of the notification inside the organization. A repetition with the same content stores nothing again; with other content the error is ALREADY_EXISTS. The service creates it when absent.',
+    'Identity of the notification inside the organization. A repetition with the same content stores nothing again; with other content the error is ALREADY_EXISTS. An absent field is other content than its default. The service creates the id when absent.',
     { optional: true },
   )
   notificationId?: string;

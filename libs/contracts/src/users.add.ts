@@ -25,7 +25,8 @@ export class UserEntry {
     {
       type: 'string',
       maxLength: LIMITS.nameLength,
-      description: 'E-mail address: one @ with text on both sides, no white space.',
+      description:
+        'E-mail address: one @ with text on both sides, no white space. Leave it out when there is none: a stored one stays.',
     },
     { optional: true },
   )
@@ -36,7 +37,7 @@ export class UserEntry {
     {
       type: 'string',
       maxLength: LIMITS.initialLength,
-      description: 'Initial. When absent, the first letter of the name in upper case.',
+      description: 'Initial. When none was ever sent, the first letter of the name in upper case.',
     },
     { optional: true },
   )
@@ -53,7 +54,7 @@ export class AddUsersRequest {
   @Identifier('Adds the users to this folder only.', { optional: true })
   folderId?: string;
 
-  @NestedList(() => UserEntry, 'Users to add. Of entries with the same userId the later values win.', { min: 1 })
+  @NestedList(() => UserEntry, 'Users to add. Entries with the same userId are one, in which the later values win.', { min: 1 })
   users: UserEntry[];
 }
 

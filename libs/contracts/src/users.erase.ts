@@ -68,7 +68,7 @@ to minutes, also when processes end meanwhile:
 
 - their memberships and their read state are gone;
 - notifications no longer have them in \`notifyUsers\`;
-- \`actionUser\`, and each user of \`displayHeadlineMessageTemplateData\`, becomes \`{"userId": "erased"}\` where it is one of them.
+- \`actionUser\`, and each user of \`displayHeadlineMessageTemplateData\`, gets the userId \`erased\`, and no name and no e-mail address, where it is one of them.
 
 The event \`user.data-deleted.v1\` is the proof that this is complete. Ids, texts and \`notificationSourceData\` of notifications stay: delete
 notifications whose texts name a person. A user may be added again at once; what is stored half a second after the call, or later, stays. Only marks

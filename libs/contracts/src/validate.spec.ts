@@ -86,6 +86,7 @@ describe(validateBody.name, () => {
     ['a long body message', { displayBodyMessage: '😀'.repeat(10_001) }, 'displayBodyMessage must be at most 10000 characters'],
     ['template data that is an array', { [data]: [] }, `${data} must be an object`],
     ['a custom value that is a number', { [data]: { place: 5 } }, `${data}.place must be a string`],
+    ['a custom value with a name that is no word', { [data]: { 'my place': 5 } }, `${data} has a value that must be a string`],
     ['a template actionUser that is a string', { [data]: { actionUser: 'u' } }, `${data}.actionUser must be an object`],
     [
       'a template recipientUser without userId',

@@ -175,7 +175,11 @@ export const FAILURE_SCHEMAS = {
     type: 'object',
     required: ['field', 'message'],
     properties: {
-      field: { type: 'string', description: 'Its path, for example `data.users[0].userId`.' },
+      field: {
+        type: 'string',
+        description:
+          'Its path, for example `data.users[0].userId`, or `data` for a problem of several fields or entries, a misspelt name, or a field that is not allowed.',
+      },
       message: { type: 'string', description: 'The problem.' },
     },
   },

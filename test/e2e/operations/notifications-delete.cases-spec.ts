@@ -64,7 +64,7 @@ export const notificationsDelete = (system: () => System): void =>
     it.each([
       [{}, 'This combination of filters is not supported.'],
       [{ locationId: 'l' }, 'This combination of filters is not supported.'],
-      [{ documentId: 'd', userId: 'u' }, 'This combination of filters is not supported.'],
+      [{ documentId: 'd', userId: 'u' }, 'data.userId is not a filter of a deletion.'],
       [{ documentId: 'd', notificationId: 'a' }, 'data.notificationId is not a field; did you mean notificationIds?'],
       [{ notificationIds: ['a'], pageToken: 'WzFd' }, 'data.pageToken is not allowed together with notificationIds'],
       [{ documentId: 'd', pageToken: 'WzFdAA' }, 'data.pageToken must be a token'],

@@ -66,7 +66,9 @@ export class InboxResult {
   @Nested(() => UnreadCount, 'The count of unread notifications, at the same moment as the page.')
   unread: UnreadCount;
 
-  @Int64('Time of the answer, in epoch milliseconds: `readUpTo` for notifications/update.')
+  @Int64(
+    'Time of the answer, in epoch milliseconds: `readUpTo` for notifications/update. What begins to be stored after the answer has a later `timestamp`.',
+  )
   asOf: number;
 
   @Described({ type: 'string', description: 'Present when there may be more notifications.' }, { optional: true })
@@ -114,7 +116,7 @@ export const GetInbox = query('notifications.inbox.v1', InboxRequest, InboxResul
 \`result.unread\` counts the unread ones for the same filters. It is exact up to 100, unless \`more\` is true: then it is a lower bound.
 \`pageSize: 0\` reads the count alone.
 
-To mark everything as read that was there, send \`result.asOf\` as \`readUpTo\` to notifications/update.`,
+To mark everything as read that was there, send \`result.asOf\` as \`readUpTo\` to notifications/update. That includes what was just being stored.`,
     examples: {
       request: {
         page: { summary: 'The newest notifications', value: { organizationId: 'acme', userId: 'grace' } },

@@ -147,7 +147,8 @@ export function inboxQuery(
       FROM reached
     )`;
   const beginning = `WITH ${WHO}, ${visibleTo('$3', ORGANIZATION, document, budgets.lookAt)}, ${count}`;
-  const answer = `counted.count, counted.more, counted.looked_at, (extract(epoch FROM statement_timestamp()) * 1000)::bigint AS as_of`;
+  // One less, because the timestamp of a notification is rounded, too: whatever begins to be stored after this answer has a later one.
+  const answer = `counted.count, counted.more, counted.looked_at, (extract(epoch FROM statement_timestamp()) * 1000)::bigint - 1 AS as_of`;
   const shape = Object.entries({ document, location, unread, after: window.after }).flatMap(([key, value]) =>
     value ? [key] : [],
   );

@@ -4,7 +4,7 @@ import { createDataSource } from '@app/postgres/connections/data-source';
 import { eventually } from '@app/testing/eventually';
 import { requiredEnv } from '@app/testing/required-env';
 import { InboxRepository } from './inbox.repository';
-import { BUDGETS } from './inbox.sql';
+import { BUDGETS, inboxQuery } from './inbox.sql';
 import { InsertNotificationsRepository } from './insert-notifications.repository';
 import { ReadingsRepository } from './readings.repository';
 import { DATABASE } from './schema';
@@ -116,6 +116,17 @@ it('has no next page when what is left was read, also of the moment itself', asy
   );
   expect(page.notifications.map((one) => one.id)).toEqual(['n7', 'n6']);
   expect(page.next).toBeUndefined();
+});
+
+it.each([0, 10])('says a moment that everything stored after the answer is later than, in a page of %p', async (size) => {
+  const { text, values } = inboxQuery(READER, { size });
+  const [{ ahead }] = await dataSource.query<[{ ahead: string }]>(
+    `SELECT extract(epoch FROM statement_timestamp()) * 1000 - as_of AS ahead FROM (${text}) answer`,
+    values,
+  );
+  // The timestamp of a notification is rounded, down by less than half a millisecond.
+  expect(Number(ahead)).toBeGreaterThanOrEqual(0.5);
+  expect(Number(ahead)).toBeLessThanOrEqual(1.5);
 });
 
 it('does not mark more on redelivery when the moment in the future has passed', async () => {

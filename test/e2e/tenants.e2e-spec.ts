@@ -287,8 +287,8 @@ describe('a tenant', () => {
     const rows = await rowsOf(sql.from, apiKey);
     await sql.from.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM users.users LIMIT 1');
     const refused = refusal('remove', apiKey, '--yes');
-    const waits = `SELECT FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX CONCURRENTLY users_of_%' AND wait_event_type = 'Lock'`;
-    await eventually(async () => (await sql.to.query(waits)).rowCount === 1);
+    const waits = `SELECT FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX CONCURRENTLY users_of_%' AND wait_event_type = 'Lock' AND datname = $1`;
+    await eventually(async () => (await sql.to.query(waits, [sql.from.database])).rowCount === 1);
     await from.keys('enable', apiKey);
     await sql.from.query('COMMIT');
     expect(await refused).toMatch(/^1: API key key_\w+ is enabled\. /);

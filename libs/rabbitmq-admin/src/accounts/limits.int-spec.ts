@@ -84,8 +84,9 @@ describe('the limits of accounts', () => {
     const purpose = { operations: ['users.add.v1', 'users.get.v1'], replies: true, events: ['user.added.v1'] };
     await tool('create', name, '--operations', purpose.operations.join(), '--events', 'user.added.v1', '--queue', 'mail');
     await tool('change', name, '--connections', '7', '--lane', '3');
-    const account = { ...purpose, lane: 3, connections: 7, channels: 500, queues: [`${name}.mail`] };
-    expect((await tool('list')).data).toEqual({ accounts: [{ name, ...account }] });
+    const account = { name, ...purpose, lane: 3, connections: 7, channels: 500, queues: [`${name}.mail`] };
+    // Other tests have accounts at the same broker.
+    expect((await tool('list')).data).toEqual({ accounts: expect.arrayContaining([account]) as unknown });
     await tool('change', name, '--events', 'user.added.v1');
     await expect(tool('change', name, '--lane', '1')).rejects.toThrow(`--lane needs --operations: ${name} has none.`);
   });

@@ -7,7 +7,7 @@ const LIMIT_BYTES = 10 * 1024 * 1024;
 const LEVELS = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'WARN', 50: 'ERROR', 60: 'FATAL' };
 const WARN = 40;
 
-/** In each line, so the terminal does without them. */
+/** Fields that the terminal shows in another way, or not at all, because every line has them. */
 const COMMON = ['level', 'time', 'service', 'pid', 'context', 'msg', 'err'];
 
 /** @typedef {{ level: number, msg?: string, context?: string, err?: { message?: string } }} LogEntry */

@@ -317,7 +317,7 @@ describe('a tenant', () => {
     expect(await rowsOf(sql.from, 'demo-key')).toEqual(others);
     expect(await readAll(from, {})).toEqual(everything);
     expect((await from.call('users/get', ORGANIZATION, own)).status).toBe(401);
-    const { rows } = await sql.from.query(`SELECT indexname FROM pg_indexes WHERE indexname LIKE 'users\\_of\\_%'`);
+    const { rows } = await sql.from.query(`SELECT indexname FROM pg_indexes WHERE indexname LIKE '%\\_of\\_removal'`);
     expect(rows).toEqual([]);
     expect(await refusal('remove', apiKey, '--yes')).toMatch(/^1: There is no API key /);
   });

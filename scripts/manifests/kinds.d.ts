@@ -88,7 +88,12 @@ export type Cluster = Kind<
       roles: { name: string; ensure: 'present' | 'absent'; login?: boolean; passwordSecret?: Reference }[];
     };
     postgresql: {
-      synchronous?: { method: 'any' | 'first'; number: number; dataDurability?: 'required' | 'preferred' };
+      synchronous?: {
+        method: 'any' | 'first';
+        number: number;
+        dataDurability?: 'required' | 'preferred';
+        failoverQuorum?: boolean;
+      };
       parameters?: Record<string, string>;
     };
   }

@@ -141,6 +141,13 @@ const CASES: Case[] = [
     /Cluster postgres: max_slot_wal_keep_size/,
   ],
   [
+    'a standby that is promoted without the last commits',
+    'production',
+    '"failoverQuorum":true',
+    '"failoverQuorum":false',
+    /Cluster postgres: without failoverQuorum/,
+  ],
+  [
     'a metric that no process has',
     'production',
     'command_age_seconds',

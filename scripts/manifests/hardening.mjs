@@ -16,7 +16,7 @@ export function hardeningProblems(manifests, project) {
     if (spec) found.push(...podProblems(spec), ...(isOwn(manifest, project) ? ownProblems(manifest, manifests) : []));
     // CloudNativePG makes one for its servers.
     if (manifest.kind === 'RabbitmqCluster') found.push(...budgetProblems(manifest, manifests));
-    if (manifest.kind === 'Cluster') found.push(...logProblems(manifest), ...promotionProblems(manifest));
+    if (manifest.kind === 'Cluster') found.push(...logProblems(manifest), ...standbyProblems(manifest));
     return found.map((problem) => `${nameOf(manifest)}: ${problem}`);
   });
   const denies = manifests.some(
@@ -37,9 +37,17 @@ function logProblems({ spec: { walStorage, postgresql } }) {
     : ['max_slot_wal_keep_size and max_wal_size together must be less than walStorage, which a lost standby fills otherwise'];
 }
 
-/** With ANY 1 of two standbys the other one may lack what was answered 200. @param {Manifest} manifest */
-const promotionProblems = ({ spec: { postgresql } }) =>
-  postgresql.synchronous?.failoverQuorum ? [] : ['without failoverQuorum a standby may be promoted that lacks answers 200'];
+/** @param {Manifest} manifest */
+function standbyProblems({ spec: { postgresql } }) {
+  // With ANY 1 of two standbys.
+  const problems = postgresql.synchronous?.failoverQuorum
+    ? []
+    : ['without failoverQuorum a standby may be promoted that lacks answers 200'];
+  // As docs/servers.md says.
+  if (postgresql.parameters.wal_retrieve_retry_interval !== '200ms')
+    problems.push('commits wait for a standby after a promotion: wal_retrieve_retry_interval must be 200ms');
+  return problems;
+}
 
 /** @param {{ [field: string]: any }} holder */
 const tokenProblems = ({ automountServiceAccountToken }) =>

@@ -148,6 +148,13 @@ const CASES: Case[] = [
     /Cluster postgres: without failoverQuorum/,
   ],
   [
+    'a standby that looks for its primary every 5 s',
+    'production',
+    '"wal_retrieve_retry_interval":"200ms"',
+    '"wal_retrieve_retry_interval":"5s"',
+    /Cluster postgres: commits wait/,
+  ],
+  [
     'a metric that no process has',
     'production',
     'command_age_seconds',

@@ -61,7 +61,7 @@ function addBrokers({ namespace, services, brokers, secrets, pods }, name, repli
   const connection_string = `amqp://${username}:${password}@${host}:${port}/`;
   secrets.set(`${name}-default-user`, { username, password, host, port, connection_string });
   const labels = { 'app.kubernetes.io/name': name, 'app.kubernetes.io/component': 'rabbitmq' };
-  pods.push({ owner: `RabbitmqCluster ${name}`, labels, ports: [4369, 5672, 15672, 15692, 25672] });
+  pods.push({ owner: `RabbitmqCluster ${name}`, labels, ports: [4369, 5672, 15672, 15692, 25672, 35672] });
 }
 
 /**

@@ -2,6 +2,7 @@ import { contentsOf } from './cluster.mjs';
 import { hardeningProblems } from './hardening.mjs';
 import { versionProblems } from './images.mjs';
 import { monitoringProblems } from './monitoring.mjs';
+import { peerProblems } from './peers.mjs';
 import { processProblems } from './processes.mjs';
 import { referenceProblems } from './references.mjs';
 import { scalingProblems } from './scaling.mjs';
@@ -16,6 +17,7 @@ export function manifestProblems(manifests, project) {
   const contents = contentsOf(manifests);
   return [
     ...referenceProblems(manifests, contents),
+    ...peerProblems(manifests, contents),
     ...processProblems(manifests, contents, project.name),
     ...hardeningProblems(manifests, project.name),
     ...versionProblems(manifests, project),

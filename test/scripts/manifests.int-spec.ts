@@ -98,6 +98,13 @@ const CASES: Case[] = [
     '"key":"connection"',
     /Secret rabbitmq-default-user with key connection/,
   ],
+  [
+    'brokers whose rabbitmqctl hears nothing of the others',
+    'production',
+    '"endPort":35682,"port":35672',
+    '"port":35671',
+    /RabbitmqCluster rabbitmq: no NetworkPolicy allows \w+ between its servers at port 35672$/,
+  ],
   ['a selector without pods', 'production', '"cnpg.io/cluster":"postgres"', '"cnpg.io/cluster":"other"', /no pod has the labels/],
   ['a port without a container', 'try-out', '"targetPort":"http"', '"targetPort":"web"', /has port web/],
   [

@@ -7,8 +7,14 @@ import { nameOf, podOf } from './overlays.mjs';
 
 /** @typedef {import('./overlays.mjs').Manifest} Manifest */
 
-/** Settings of a broker of one's own that docs/servers.md asks for, and the name of each in a component. */
-const BROKER_SETTINGS = ['max_message_size', 'background_gc_enabled', 'background_gc_target_interval', 'raft.wal_max_size_bytes'];
+/** Settings of the broker of compose that one of an operator has, too: those of docs/servers.md, and the memory at which it stops publishers. */
+const BROKER_SETTINGS = [
+  'vm_memory_high_watermark.absolute',
+  'max_message_size',
+  'background_gc_enabled',
+  'background_gc_target_interval',
+  'raft.wal_max_size_bytes',
+];
 
 /** Settings of a cluster: a queue keeps the replicas of the brokers that were there when it was declared, without these. */
 const CLUSTER_SETTINGS = ['enabled = true', 'target_group_size = 3'].map(

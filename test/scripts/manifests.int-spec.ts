@@ -192,6 +192,13 @@ const CASES: Case[] = [
     /its configuration lacks max_message_size/,
   ],
   [
+    'a broker that stops publishers at less memory than in compose',
+    'production',
+    'vm_memory_high_watermark.absolute = 1200MiB',
+    'vm_memory_high_watermark.relative = 0.6',
+    /its configuration lacks vm_memory_high_watermark\.absolute = 1200MiB/,
+  ],
+  [
     'queues that keep one replica',
     'production',
     'reconciliation.enabled = true',

@@ -23,7 +23,9 @@ export function lookAtRelease(root, directory) {
   const version = versionOf(root);
   const { name } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const revision = git(root, 'rev-parse', 'HEAD');
-  const sbom = makeSbom(root, directory);
+  // The time of the commit, so that each build of it has the same labels and files.
+  const created = git(root, 'log', '-1', '--date=format-local:%Y-%m-%dT%H:%M:%SZ', '--format=%cd');
+  const sbom = makeSbom(root, directory, created);
   const { problems } = renumbered(root, version, version);
   problems.push(...treeProblems(root), ...sbomProblems(sbom, root));
   if (newestRelease(readFileSync(join(root, 'CHANGELOG.md'), 'utf8'))?.name !== version)
@@ -33,8 +35,6 @@ export function lookAtRelease(root, directory) {
   const tag = `v${version}`;
   if (git(root, 'tag', '--list', tag) && git(root, 'rev-parse', `${tag}^{commit}`) !== revision)
     problems.push(`the tag ${tag} is on another commit`);
-  // The time of the commit, so that each build of it has the same labels.
-  const created = git(root, 'log', '-1', '--date=format-local:%Y-%m-%dT%H:%M:%SZ', '--format=%cd');
   return { problems, release: { name, version, revision, created }, sbom };
 }
 

@@ -11,9 +11,10 @@ import { idOf, installedPackages, isInImage, packagesOf, readLockfile } from '..
  * (https://github.com/npm/cli/issues/7909), so npm gets a project that has no others.
  * @param {string} root
  * @param {string} directory for the project
- * @returns {string} a JSON document
+ * @param {string} created time of the release
+ * @returns {string} a JSON document, the same each time
  */
-export function makeSbom(root, directory) {
+export function makeSbom(root, directory, created) {
   const project = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const lockfile = readLockfile(root);
   const { packages } = lockfile;
@@ -28,7 +29,13 @@ export function makeSbom(root, directory) {
     writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(only));
     const [command, ...before] = npmCommand();
     const args = ['sbom', '--package-lock-only', '--sbom-format=cyclonedx', '--sbom-type=application', '--offline'];
-    return execFileSync(command, [...before, ...args, '--loglevel=error'], { cwd: folder, encoding: 'utf8' });
+    const document = JSON.parse(
+      execFileSync(command, [...before, ...args, '--loglevel=error'], { cwd: folder, encoding: 'utf8' }),
+    );
+    // A random one, which CycloneDX does not ask for.
+    delete document.serialNumber;
+    document.metadata.timestamp = created;
+    return `${JSON.stringify(document, null, 2)}\n`;
   } finally {
     rmSync(folder, { recursive: true });
   }

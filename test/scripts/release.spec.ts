@@ -130,6 +130,17 @@ describe('npm run release', () => {
     expect(stderr).toMatch(/^ {2}amqplib@[\d.]+, in the image: GPL-3\.0-only\n {2}jest@[\d.]+: UNLICENSED\n$/m);
   });
 
+  it('makes the same SBOM of a commit each time', async () => {
+    const program = `
+      import { lookAtRelease } from './scripts/release/artefacts.mjs';
+      const [root, ...directories] = process.argv.slice(1);
+      console.log(JSON.stringify(directories.map((directory) => lookAtRelease(root, directory).sbom)));`;
+    const sboms = (await new Script(program, [root, directory.path('one'), directory.path('other')]).next()) as string[];
+    expect(new Set(sboms).size).toBe(1);
+    const { metadata } = JSON.parse(sboms[0]) as { metadata: { timestamp: string } };
+    expect(new Date(metadata.timestamp)).toEqual(new Date(git('log', '-1', '--format=%cI').trim()));
+  });
+
   it('compares the SBOM with the packages that are installed, and each bundle with the image', async () => {
     const put = (name: string, content: string) => {
       mkdirSync(dirname(directory.path(name)), { recursive: true });

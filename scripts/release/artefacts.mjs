@@ -87,7 +87,7 @@ export const nextCommands = ({ name, version, revision, created }) => `Next, by 
   (cd ${FOLDER} && sha256sum --check SHA256SUMS)
   git tag --annotate v${version} --message ${version} ${revision}
   git push origin v${version}
-  docker build --build-arg VERSION=${version} --build-arg REVISION=${revision} \\
+  docker build --pull --build-arg VERSION=${version} --build-arg REVISION=${revision} \\
     --build-arg CREATED=${created} --tag <registry>/${name}:${version} .
   docker push <registry>/${name}:${version}
   npm publish ./${FOLDER}/${name}-client-${version}.tgz

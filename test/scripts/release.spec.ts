@@ -107,7 +107,9 @@ describe('npm run release', () => {
 
     const { status, stdout, stderr } = run('release', 'build', '--dry-run');
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(stdout).toContain(`--build-arg VERSION=${LATER} --build-arg REVISION=${git('rev-parse', 'HEAD').trim()}`);
+    expect(stdout).toContain(
+      `docker build --pull --build-arg VERSION=${LATER} --build-arg REVISION=${git('rev-parse', 'HEAD').trim()}`,
+    );
     expect(stdout).toMatch(
       /--build-arg CREATED=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ --tag <registry>\/collaboration-backend:99\.0\.0 \.\n/,
     );

@@ -28,7 +28,7 @@ const CLUSTER_SETTINGS = ['enabled = true', 'target_group_size = 3'].map(
  * @returns {string[]}
  */
 export function versionProblems(manifests, { name, version }) {
-  /** @type {{ image?: string }[]} */
+  /** @type {{ image?: string, shm_size?: string }[]} */
   const services = Object.values(
     parse(withDefaults(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8')), { merge: true }).services,
   );
@@ -44,9 +44,19 @@ export function versionProblems(manifests, { name, version }) {
         ? allowed.some((one) => one === `postgres:${tag.replace('-standard', '')}`)
         : allowed.includes(`${repository}:${tag}`);
     const problems = known ? [] : [`image ${image} is not one of ${[...new Set(allowed)].join(', ')}`];
+    if (kind === 'StatefulSet' && repository === 'postgres') {
+      const wanted = services.find(({ shm_size }) => shm_size)?.shm_size;
+      if (sharedMemoryOf(spec.template.spec) !== wanted?.replace('m', 'Mi')) problems.push(`/dev/shm must have ${wanted}`);
+    }
     if (kind === 'RabbitmqCluster') problems.push(...brokerProblems(spec.rabbitmq));
     return problems.map((problem) => `${nameOf(manifest)}: ${problem}`);
   });
+}
+
+/** @param {any} spec of a pod @returns {string | undefined} the size of /dev/shm, when it is not what the engine gives */
+function sharedMemoryOf({ volumes, containers: [{ volumeMounts }] }) {
+  const mount = volumeMounts.find((/** @type {{ mountPath: string }} */ { mountPath }) => mountPath === '/dev/shm');
+  return volumes.find((/** @type {{ name: string }} */ { name }) => name === mount?.name)?.emptyDir?.sizeLimit;
 }
 
 /** @param {{ additionalConfig: string, advancedConfig: string }} given */

@@ -199,6 +199,13 @@ const CASES: Case[] = [
     /its configuration lacks vm_memory_high_watermark\.absolute = 1200MiB/,
   ],
   [
+    'a database with the shared memory of a plain container',
+    'try-out',
+    '"mountPath":"/dev/shm"',
+    '"mountPath":"/dev/shm2"',
+    /StatefulSet postgres: \/dev\/shm must have 256m$/,
+  ],
+  [
     'queues that keep one replica',
     'production',
     'reconciliation.enabled = true',

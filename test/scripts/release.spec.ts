@@ -7,7 +7,6 @@ const FILES = [
   'scripts',
   'package.json',
   'package-lock.json',
-  'CHANGELOG.md',
   'docker-compose.yml',
   'docs/kubernetes.md',
   'deploy/kubernetes',
@@ -46,6 +45,8 @@ describe('npm run release', () => {
       mkdirSync(dirname(`${root}/${file}`), { recursive: true });
       cpSync(file, `${root}/${file}`, { recursive: true });
     }
+    // That of the checkout may be that of a release, which has nothing unreleased.
+    writeFileSync(`${root}/CHANGELOG.md`, '# Changelog\n\n## [Unreleased]\n\n- Something.\n');
     git('init', '--quiet');
     git('add', '.');
     git('commit', '--quiet', '--message', 'all');

@@ -1,3 +1,4 @@
+import { mayReach } from './network.mjs';
 import { nameOf, podOf } from './overlays.mjs';
 
 /** @typedef {import('./overlays.mjs').Manifest} Manifest */
@@ -8,7 +9,9 @@ import { nameOf, podOf } from './overlays.mjs';
  * @property {string} namespace
  * @property {Map<string, number[]>} services their ports by name
  * @property {Map<string, number[]>} brokers their ports by the name of each in the headless Service
+ * @property {Map<string, Record<string, string>>} selectors the labels of the pods behind each Service and each broker
  * @property {Map<string, Record<string, string>>} secrets their values by name
+ * @property {Manifest[]} policies each NetworkPolicy
  * @property {{ owner: string, labels: Record<string, string>, ports: (string | number)[] }[]} pods
  */
 
@@ -19,13 +22,22 @@ import { nameOf, podOf } from './overlays.mjs';
 export function contentsOf(manifests) {
   const namespace = manifests.find(({ kind }) => kind === 'Namespace')?.metadata.name ?? '';
   /** @type {Contents} */
-  const contents = { namespace, services: new Map(), brokers: new Map(), secrets: new Map(), pods: [] };
+  const contents = {
+    namespace,
+    services: new Map(),
+    brokers: new Map(),
+    selectors: new Map(),
+    secrets: new Map(),
+    policies: manifests.filter(({ kind }) => kind === 'NetworkPolicy'),
+    pods: [],
+  };
   for (const manifest of manifests) {
     const { kind, metadata, spec } = manifest;
     const { name } = metadata;
     if (kind === 'Service') {
       const ports = spec.ports.map((/** @type {{ port: number }} */ { port }) => port);
       contents.services.set(name, ports);
+      contents.selectors.set(name, spec.selector);
     }
     if (kind === 'Secret') contents.secrets.set(name, valuesOf(manifest));
     const pod = podOf(manifest);
@@ -53,7 +65,7 @@ const portsOf = ({ containers }) =>
  * The objects that the RabbitMQ Cluster Operator makes.
  * @param {Contents} contents @param {string} name @param {number} replicas
  */
-function addBrokers({ namespace, services, brokers, secrets, pods }, name, replicas) {
+function addBrokers({ namespace, services, brokers, selectors, secrets, pods }, name, replicas) {
   services.set(name, [5672, 15672, 15692]);
   services.set(`${name}-nodes`, [4369, 25672]);
   for (let number = 0; number < replicas; number++) brokers.set(`${name}-server-${number}.${name}-nodes`, [5672, 15672]);
@@ -61,6 +73,7 @@ function addBrokers({ namespace, services, brokers, secrets, pods }, name, repli
   const connection_string = `amqp://${username}:${password}@${host}:${port}/`;
   secrets.set(`${name}-default-user`, { username, password, host, port, connection_string });
   const labels = { 'app.kubernetes.io/name': name, 'app.kubernetes.io/component': 'rabbitmq' };
+  for (const one of [name, ...brokers.keys()]) selectors.set(one, labels);
   pods.push({ owner: `RabbitmqCluster ${name}`, labels, ports: [4369, 5672, 15672, 15692, 25672, 35672] });
 }
 
@@ -68,11 +81,15 @@ function addBrokers({ namespace, services, brokers, secrets, pods }, name, repli
  * The objects that CloudNativePG makes.
  * @param {Contents} contents @param {string} name @param {{ database: string, owner: string }} initdb
  */
-function addDatabases({ namespace, services, secrets, pods }, name, { database, owner }) {
-  for (const role of ['rw', 'ro', 'r']) services.set(`${name}-${role}`, [5432]);
+function addDatabases({ namespace, services, selectors, secrets, pods }, name, { database, owner }) {
+  const labels = { 'cnpg.io/cluster': name };
+  for (const service of ['rw', 'ro', 'r'].map((role) => `${name}-${role}`)) {
+    services.set(service, [5432]);
+    selectors.set(service, labels);
+  }
   secrets.set(`${name}-app`, { uri: `postgresql://${owner}:secret@${name}-rw.${namespace}:5432/${database}` });
   secrets.set(`${name}-ca`, { 'ca.crt': 'certificate' });
-  pods.push({ owner: `Cluster ${name}`, labels: { 'cnpg.io/cluster': name }, ports: [5432, 8000, 9187] });
+  pods.push({ owner: `Cluster ${name}`, labels, ports: [5432, 8000, 9187] });
 }
 
 /**
@@ -86,19 +103,22 @@ export const podsOf = (selector, { pods }) =>
  * Why an address in a URL leads nowhere; undefined when a Service or a broker has each of them.
  * @param {string} text a URL, with one or several hosts
  * @param {Contents} contents
+ * @param {Record<string, string>} [from] labels of the pod with the URL: whether it may connect, too
  */
-export function addressProblem(text, contents) {
+export function addressProblem(text, contents, from) {
   const [, start, hosts, rest] = /^\w+(:\/\/(?:[^/]*@)?)([^/]*)(.*)$/.exec(text) ?? ['', '://', text, ''];
   // Only for protocols of its own a URL keeps a port that is the default.
-  const problems = hosts.split(',').map((host) => hostProblem(new URL(`service${start}${host}${rest}`), contents));
+  const problems = hosts.split(',').map((host) => hostProblem(new URL(`service${start}${host}${rest}`), contents, from));
   return problems.find(Boolean);
 }
 
-/** @param {URL} url @param {Contents} contents */
-function hostProblem({ hostname, port }, { services, brokers, namespace }) {
+/** @param {URL} url @param {Contents} contents @param {Record<string, string>} [from] */
+function hostProblem({ hostname, port }, { services, brokers, selectors, policies, namespace }, from) {
   const [name, ...rest] = hostname.split('.');
   const inside = ['', namespace, `${namespace}.svc`, `${namespace}.svc.cluster.local`].includes(rest.join('.'));
   const ports = brokers.get(hostname) ?? (inside ? services.get(name) : undefined);
   if (!ports) return `no Service is called ${hostname}`;
   if (!ports.includes(Number(port))) return `Service ${name} has no port ${port}`;
+  const to = selectors.get(brokers.has(hostname) ? hostname : name) ?? {};
+  if (from && !mayReach(policies, from, to, Number(port))) return `the NetworkPolicies keep it from ${hostname}:${port}`;
 }

@@ -2,7 +2,7 @@ import { contentsOf } from './cluster.mjs';
 import { hardeningProblems } from './hardening.mjs';
 import { versionProblems } from './images.mjs';
 import { monitoringProblems } from './monitoring.mjs';
-import { peerProblems } from './peers.mjs';
+import { peerProblems } from './network.mjs';
 import { processProblems } from './processes.mjs';
 import { referenceProblems } from './references.mjs';
 import { scalingProblems } from './scaling.mjs';

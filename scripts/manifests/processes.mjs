@@ -25,11 +25,12 @@ export const isOwn = (manifest, project) =>
 export function processProblems(manifests, contents, project) {
   return manifests
     .filter((manifest) => isOwn(manifest, project))
-    .flatMap((manifest) =>
-      [...programProblems(podOf(manifest)?.spec), ...environmentProblems(podOf(manifest)?.spec, contents)].map(
+    .flatMap((manifest) => {
+      const { metadata, spec } = /** @type {NonNullable<ReturnType<typeof podOf>>} */ (podOf(manifest));
+      return [...programProblems(spec), ...environmentProblems(spec, metadata.labels, contents)].map(
         (problem) => `${nameOf(manifest)}: ${problem}`,
-      ),
-    );
+      );
+    });
 }
 
 /** @param {string[]} command */
@@ -57,9 +58,10 @@ function programProblems({ containers: [{ command }], terminationGracePeriodSeco
 /**
  * Runs the process's own check of its configuration on the environment that the container would have.
  * @param {any} spec of a pod
+ * @param {Record<string, string>} labels of the pod
  * @param {Contents} contents
  */
-function environmentProblems(spec, contents) {
+function environmentProblems(spec, labels, contents) {
   const service = serviceOf(programOf(spec.containers[0].command));
   const all = Object.entries(configurations());
   const own = all.filter(([process]) =>
@@ -81,7 +83,7 @@ function environmentProblems(spec, contents) {
       environment[name.slice(0, -5)] = content;
   }
   for (const value of Object.values(environment).filter((one) => one.includes('://'))) {
-    const problem = addressProblem(value, contents);
+    const problem = addressProblem(value, contents, labels);
     if (problem) problems.push(problem);
   }
   for (const [, Config] of own) {

@@ -39,7 +39,7 @@ await runSuite({
   project: 'containers',
   before: async () => {
     // The tests remove what they start. This is for the images, and for tests that were ended.
-    startReaper(`sh ${REMOVE} "$RUN"`, { ...dockerVariables(), RUN: run });
+    startReaper('sh "$REMOVE" "$RUN"', { ...dockerVariables(), REMOVE, RUN: run });
     report('building the image ...');
     await build(images.TEST_IMAGE, '1');
     await build(images.TEST_NEXT_IMAGE, '2');

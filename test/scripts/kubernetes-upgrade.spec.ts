@@ -4,7 +4,7 @@ import { parseAllDocuments } from 'yaml';
 interface Manifest {
   kind: string;
   metadata: { name: string; labels?: Record<string, string> };
-  spec?: { replicas?: number };
+  spec?: { replicas?: number; scaleTargetRef?: { name: string } };
 }
 
 const manifests = parseAllDocuments(readFileSync('deploy/kubernetes/rendered/production.yaml', 'utf8')).map(
@@ -62,5 +62,17 @@ describe('the upgrade on Kubernetes', () => {
       ['notification-readers'],
       ['gateway'],
     ]);
+  });
+});
+
+describe('the end of all processes on Kubernetes', () => {
+  it('is that of each Deployment that runs, in a way that no autoscaler takes back', () => {
+    const [, commands = ''] = /^## Stop and start\n.*?```sh\n(.*?)```/ms.exec(readFileSync('docs/kubernetes.md', 'utf8')) ?? [];
+    const scaled = manifests.flatMap(({ kind, spec }) => (kind === 'ScaledObject' ? (spec?.scaleTargetRef?.name ?? []) : []));
+    const paused = [...commands.matchAll(/annotate scaledobject (\S+) autoscaling\.keda\.sh\/paused-replicas=0/g)];
+    expect(paused.map(([, name]) => name)).toEqual(scaled);
+    const ended = [...commands.matchAll(/deployment\/(\S+)/g)].map(([, name = '']) => name);
+    const running = manifests.filter(runs).map(({ metadata }) => metadata.name);
+    expect([...ended, ...scaled].toSorted()).toEqual(running.toSorted());
   });
 });

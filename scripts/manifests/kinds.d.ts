@@ -28,10 +28,6 @@ export type RabbitmqCluster = Kind<
     resources?: IResourceRequirements;
     affinity?: IAffinity;
     terminationGracePeriodSeconds?: number;
-    // A StatefulSet that is merged with the operator's own. `containers` has to be there.
-    override?: {
-      statefulSet: { spec: { template: { spec: { containers: []; topologySpreadConstraints: ITopologySpreadConstraint[] } } } };
-    };
     tls?: { secretName?: string; caSecretName?: string; disableNonTLSListeners?: boolean };
     rabbitmq?: { additionalConfig?: string; advancedConfig?: string; additionalPlugins?: string[] };
   }

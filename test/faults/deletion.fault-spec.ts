@@ -125,7 +125,8 @@ describe('deletion', () => {
       await process.stop('SIGKILL');
       for (const { toBroker } of cluster.writers) toBroker.heal();
       await process.start();
-      expect(Object.values(await deleted)).toEqual(ids.map(() => ({ success: true, message: 'Notification deleted.' })));
+      const answers = Object.values((await deleted) as object);
+      expect({ seed, answers }).toEqual({ seed, answers: ids.map(() => ({ success: true, message: 'Notification deleted.' })) });
       await repeated;
       await repeat(ids);
       await Promise.all(ids.map((id) => call('add', commandOf(id))));

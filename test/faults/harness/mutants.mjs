@@ -11,7 +11,7 @@ import { WRITER_MUTANTS } from './writer-mutants.mjs';
 
 const INSERTS = 'apps/notifications/src/db/insert-notifications.sql.ts';
 const SERVER = 'libs/rabbitmq/src/server/rabbit.server.ts';
-const BACKLOG = 'commands that nobody waits for';
+const REDELIVERED = ['libs/rabbitmq/test/recovery.int-spec.ts', 'the command is delivered again'];
 
 /**
  * Each edit, of a file, replaces the first text by the second; the test is a file, and a part of a name in it. Of a fault test: a part of its name.
@@ -20,8 +20,15 @@ const BACKLOG = 'commands that nobody waits for';
  */
 export const MUTANTS = [
   {
-    name: 'conflict clause removed',
-    edits: [[INSERTS, '    ON CONFLICT (organization, id) DO NOTHING\n', '']],
+    name: 'an id that is stored already is not noticed',
+    edits: [
+      [INSERTS, '    ON CONFLICT (organization, id) DO NOTHING\n', ''],
+      [
+        INSERTS,
+        '`CASE WHEN (SELECT true FROM notifications n WHERE n.organization = ${organization} AND n.id = ${id}) IS NULL THEN ${organization} END`',
+        'organization',
+      ],
+    ],
     test: ['repetition', 'one effect, and the same answer'],
   },
   {
@@ -30,7 +37,7 @@ export const MUTANTS = [
       [SERVER, 'const outcome: Outcome = mayStart', 'delivery.ack();\n      const outcome: Outcome = mayStart'],
       ['libs/rabbitmq/src/settle/settlement.ts', 'delivery.ack();', ''],
     ],
-    test: ['short', BACKLOG],
+    test: REDELIVERED,
   },
   {
     name: 'auto-ack',
@@ -38,7 +45,7 @@ export const MUTANTS = [
       ['libs/rabbitmq/src/delivery/queue-consumer.ts', 'onMessage, { priority }', 'onMessage, { priority, noAck: true }'],
       ['libs/rabbitmq/src/settle/settlement.ts', 'delivery.ack();', ''],
     ],
-    test: ['libs/rabbitmq/test/recovery.int-spec.ts', 'the command is delivered again'],
+    test: REDELIVERED,
   },
   {
     name: 'no mandatory',

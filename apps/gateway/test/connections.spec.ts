@@ -51,11 +51,22 @@ describe('bytes that do not become a request', () => {
 
   it('are answered 400 when they are not HTTP', async () => {
     await expectRefused(400, 'BREW /coffee HTTP/1.1\r\n\r\n');
-    await expectRefused(400, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+    await expectRefused(400, 'post /v1/users/add HTTP/1.1\r\nhost: x\r\n\r\n');
     await expectRefused(400, head(1, 'content-length: 2\r\n'));
     await expectRefused(400, head(1, 'transfer-encoding: chunked\r\n'));
     await expectRefused(400, `${head(0).replace('content-length: 0', 'transfer-encoding: chunked')}xyz\r\n`);
   });
+
+  it.each(['GET / HTTP/1.2\r\nhost: x\r\n\r\n', 'GET / HTTP/3.0\r\n\r\n', 'GET /\r\n\r\n', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'])(
+    'are answered 400 with the right versions: %j',
+    async (bytes) => {
+      const [received] = await gateway.raw(bytes);
+      expect(received.json().error).toEqual({
+        status: 'INVALID_ARGUMENT',
+        message: 'The version of HTTP must be 1.0 or 1.1.',
+      });
+    },
+  );
 
   it('are counted as errors without a route, but not the end of a connection that was never used', async () => {
     const counted = () => gateway.metric('gateway_errors_total', { route: 'unknown', error: 'INVALID_ARGUMENT' });

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { HttpError, refusal } from '../server/http-error';
+import { HttpError, refusal, WRONG_VERSION } from '../server/http-error';
 
 /** Most headers of a request. The names and values of those that are still arriving take several times their bytes. */
 export const MAX_HEADERS = 128;
@@ -13,7 +13,7 @@ const hasTooManyHeaders = ({ rawHeaders }: IncomingMessage): boolean => rawHeade
  * @returns the problem as a sentence; undefined when there is none
  */
 function oddityOf({ httpVersion, headers, rawHeaders }: IncomingMessage): string | undefined {
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'The version of HTTP must be 1.0 or 1.1.';
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return WRONG_VERSION;
   if (httpVersion === '1.1' && headers.host === undefined) return 'The header Host is missing.';
   const encoding = headers['transfer-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'chunked') return 'The transfer encoding must be chunked.';

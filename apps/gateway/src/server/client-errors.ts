@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Connections } from './connections';
 import { errorEnvelope, JSON_TYPE } from './envelope';
-import { httpAnswerOf, refusal, type HttpAnswer, type HttpError } from './http-error';
+import { httpAnswerOf, refusal, WRONG_VERSION, type HttpAnswer, type HttpError } from './http-error';
 import { connectNotServed } from './methods';
 import { countError } from './metrics';
 import { Pace } from './pace';
@@ -25,6 +25,10 @@ function refusalOf({ code }: ClientError): HttpError {
       return refusal(431, 'The headers are too large.');
     case TOO_SLOW:
       return refusal(408, 'The request took too long to arrive.');
+    // The second is for the first line of HTTP/2.
+    case 'HPE_INVALID_VERSION':
+    case 'HPE_PAUSED_H2_UPGRADE':
+      return refusal(400, WRONG_VERSION);
     default:
       return refusal(400, 'The request is not valid HTTP.');
   }

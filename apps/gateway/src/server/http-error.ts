@@ -53,6 +53,8 @@ function apiErrorOf(thrown: unknown): ApiError {
   }
 }
 
+export const WRONG_VERSION = 'The version of HTTP must be 1.0 or 1.1.';
+
 export const nothingHere = () => new ApiError('NOT_FOUND', 'There is nothing at this path.');
 
 export const bodyTooLarge = () => refusal(413, 'The body must be at most 1 MiB.');

@@ -88,7 +88,7 @@ export const nextCommands = ({ name, version, revision, created }) => `Next, by 
   git tag --annotate v${version} --message ${version} ${revision}
   git push origin v${version}
   docker build --pull --build-arg VERSION=${version} --build-arg REVISION=${revision} \\
-    --build-arg CREATED=${created} --tag <registry>/${name}:${version} .
-  docker push <registry>/${name}:${version}
+    --build-arg CREATED=${created} --tag REGISTRY/${name}:${version} .
+  docker push REGISTRY/${name}:${version}
   npm publish ./${FOLDER}/${name}-client-${version}.tgz
 `;

@@ -112,7 +112,7 @@ describe('npm run release', () => {
       `docker build --pull --build-arg VERSION=${LATER} --build-arg REVISION=${git('rev-parse', 'HEAD').trim()}`,
     );
     expect(stdout).toMatch(
-      /--build-arg CREATED=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ --tag <registry>\/collaboration-backend:99\.0\.0 \.\n/,
+      /--build-arg CREATED=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ --tag REGISTRY\/collaboration-backend:99\.0\.0 \.\n/,
     );
     expect(git('status', '--porcelain')).toBe('');
   });

@@ -10,7 +10,7 @@ import { TenantObstacle, onServer } from './tenant-database';
 
 const HELP = `Copies a tenant to another installation, or removes it from one. A tenant is an API key with all its organizations.
 
-Usage: npm run tenants -- <command> KEY [options]
+Usage: npm run tenants -- COMMAND KEY [options]
 
   copy KEY           to the installation of TARGET_DATABASE_URL, in one transaction. The key arrives disabled, with its tokens
   remove KEY --yes   deletes everything of the tenant, and the key last. Repeat it later: an event may have been on its way

@@ -2,6 +2,6 @@
 export function requiredEnv(name: string): string {
   const value = process.env[name];
   if (!value)
-    throw new Error(`${name} is not set: run the tests through "npm test -- <path>", which starts the servers they need.`);
+    throw new Error(`${name} is not set: run the tests through "npm test -- PATH", which starts the servers they need.`);
   return value;
 }

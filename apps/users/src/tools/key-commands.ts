@@ -10,7 +10,7 @@ export class KeyError extends Error {}
 
 export const HELP = `Manages API keys and their tokens.
 
-Usage: npm run keys -- <command> [options]
+Usage: npm run keys -- COMMAND [options]
 
   create [--name NAME] [--expires-in TIME]   a new API key with its first token
   list [TEXT] [--limit N]                    keys with TEXT in the key or the name, oldest first, with their state and their live

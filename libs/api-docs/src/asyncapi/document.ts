@@ -106,7 +106,7 @@ export function asyncApiDocument() {
         account: {
           type: 'userPassword',
           description:
-            'A broker account. Its topic permission lists the operations that it may publish. Its grants (`npm run keys -- grant <key> --publisher <account>`) list the API keys that it may act for. `user_id` proves the account, because the broker checks it.',
+            'A broker account. Its topic permission lists the operations that it may publish. Its grants (`npm run keys -- grant KEY --publisher ACCOUNT`) list the API keys that it may act for. `user_id` proves the account, because the broker checks it.',
         },
       },
     },

@@ -147,7 +147,7 @@ describe('accounts of other services', () => {
     expect(lines.slice(2)).toEqual([
       'Publish to exchange commands.3: export COMMANDS_EXCHANGE=commands.3',
       `Listen to queue ${name}.events.`,
-      `It acts for API keys that are granted to this name or to all accounts: npm run keys -- grant <key> --publisher ${name}`,
+      `It acts for API keys that are granted to this name or to all accounts: npm run keys -- grant KEY --publisher ${name}`,
     ]);
     await expect(tool('create', name, '--operations', 'users.add.v1')).rejects.toThrow(AccountError);
     const listed = async () =>
@@ -171,7 +171,7 @@ describe('accounts of other services', () => {
     expect(await tool('delete', name, '--queues')).toEqual({
       lines: [
         `Account ${name} deleted, with 2 queues.`,
-        `Grants to its name stay, and a new account of this name has them: npm run keys -- withdraw <key> --publisher ${name}`,
+        `Grants to its name stay, and a new account of this name has them: npm run keys -- withdraw KEY --publisher ${name}`,
       ],
       data: { name, queues: [] },
     });

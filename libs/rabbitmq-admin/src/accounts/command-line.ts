@@ -11,7 +11,7 @@ const EVENTS = ALL_EVENTS.map(({ type }) => type);
 
 export const HELP = `Creates broker accounts for other services, each with the least rights that it needs.
 
-Usage: npm run accounts -- <command> [options]
+Usage: npm run accounts -- COMMAND [options]
 
   create NAME       a new account; prints its URL with a new password, once
   change NAME       gives an account another purpose: rights that are not named again are withdrawn. A channel that is open
@@ -29,7 +29,7 @@ Purpose (create, change):
 Limits (create, change; an option that is not given stays, or has the default):
   --lane N          the exchange that it publishes to: 1 and 2 are shared, 3 is for an account that needs its own lane,
                     0 is \`commands\`. Default: 1 or 2, the one with fewer accounts
-  --queue LIST      its queues, as NAME.<word>. Default: one queue, NAME.events. Each queue gets every event once
+  --queue LIST      its queues, as NAME.WORD. Default: one queue, NAME.events. Each queue gets every event once
   --connections N   most connections at a time, default ${DEFAULT_LIMITS.connections}
   --channels N      most channels at a time, default ${DEFAULT_LIMITS.channels}
 

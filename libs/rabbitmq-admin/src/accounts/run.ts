@@ -53,9 +53,7 @@ async function create(api: ManagementApi, amqpUrl: string, name: string, request
       url,
       ...lines,
       ...(request.operations.length > 0
-        ? [
-            `It acts for API keys that are granted to this name or to all accounts: npm run keys -- grant <key> --publisher ${name}`,
-          ]
+        ? [`It acts for API keys that are granted to this name or to all accounts: npm run keys -- grant KEY --publisher ${name}`]
         : []),
     ],
     data: { ...data, url },
@@ -175,7 +173,7 @@ async function list(api: ManagementApi): Promise<Output> {
 }
 
 async function remove(api: ManagementApi, name: string, queues: boolean): Promise<Output> {
-  const grants = `Grants to its name stay, and a new account of this name has them: npm run keys -- withdraw <key> --publisher ${name}`;
+  const grants = `Grants to its name stay, and a new account of this name has them: npm run keys -- withdraw KEY --publisher ${name}`;
   // An earlier run has deleted the account first, and has left or not reached its queues.
   const isDeleted = !(await api.get<User>(`users/${name}`)) && (await isBounded(api, name));
   if (!isDeleted) await requireOurs(api, name);

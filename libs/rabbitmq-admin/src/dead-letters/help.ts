@@ -4,7 +4,7 @@ import { KINDS } from './letter-queue';
 
 export const HELP = `Inspects, replays and drops dead letters: commands without a waiting caller that could not be executed, and events.
 
-Usage: npm run dead-letters -- <command> [options]
+Usage: npm run dead-letters -- COMMAND [options]
 
   list              one line for each dead letter; changes nothing. A question mark marks an unproved value
   show --id ID      all data of a dead letter; the only command that prints the body

@@ -8,6 +8,10 @@ const MOST_MS = 500;
 /** The columns of all tables that a removal asks for. */
 const COLUMNS = `id bigint, key text, api_key text, organization bigint, folder_id text, user_ids text[], disabled_at timestamptz`;
 
+/** A session that builds an index, and waits for a transaction. */
+const BUILDING = `SELECT FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX CONCURRENTLY%' AND wait_event_type = 'Lock'
+  AND datname = current_database()`;
+
 describe('the wait for earlier transactions', () => {
   const role = `limited_${Math.random().toString(36).slice(2, 8)}`;
   const clients: Client[] = [];
@@ -60,11 +64,11 @@ describe('the removal of a tenant', () => {
     await client.connect();
     return client;
   };
-  const remove = async (apiKey: string) => {
+  const remove = async (apiKey: string, progress: (line: string) => void = () => undefined) => {
     const client = await connect();
     const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     try {
-      return await removeTenant(client, apiKey, () => undefined);
+      return await removeTenant(client, apiKey, progress);
     } finally {
       await client.end();
       // The end of its session is a moment later, and ends its lock.
@@ -101,13 +105,35 @@ describe('the removal of a tenant', () => {
     const writer = await connect();
     await writer.query('BEGIN; LOCK TABLE users.users IN ROW EXCLUSIVE MODE');
     const removed = remove('one');
-    const building = `SELECT FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX CONCURRENTLY%' AND wait_event_type = 'Lock'
-      AND datname = current_database()`;
-    await eventually(async () => (await admin.query(building)).rowCount === 1);
+    await eventually(async () => (await admin.query(BUILDING)).rowCount === 1);
     await expect(remove('two')).rejects.toThrow('Another removal runs');
     await writer.end();
     await removed;
     expect([await keys(), await indexes()]).toEqual([['two'], 0]);
+  });
+
+  it('makes no index while set-up works, and lets no set-up work while it makes one', async () => {
+    await add('three', 4);
+    const [setUp, writer] = await Promise.all([connect(), connect()]);
+    const isFree = async () =>
+      (await setUp.query<{ free: boolean }>(`SELECT pg_try_advisory_lock(hashtext('migrate:users')) AS free`)).rows[0]?.free;
+    expect(await isFree()).toBe(true);
+    await writer.query('BEGIN; LOCK TABLE users.users IN ROW EXCLUSIVE MODE');
+    const said: string[] = [];
+    const removed = remove('three', (line) => said.push(line));
+    try {
+      await eventually(() => said.length > 0);
+      expect(said).toEqual(['waiting, because set-up works on the schema users']);
+      await setUp.query('SELECT pg_advisory_unlock_all()');
+      await eventually(async () => (await admin.query(BUILDING)).rowCount === 1);
+      expect(await isFree()).toBe(false);
+      await writer.query('COMMIT');
+      await removed;
+      expect(await isFree()).toBe(true);
+    } finally {
+      await Promise.all([setUp.end(), writer.end()]);
+      await removed;
+    }
   });
 
   it('says why it has failed when its indexes cannot be dropped either, and drops them the next time', async () => {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
+import { tryToLock, unlock } from '@app/postgres/migrations/schema-lock';
 import { soFar } from '@app/runtime/so-far';
 import { batchesOf } from './batches-of';
 import type { Rows } from './copy-tenant';
@@ -28,20 +29,20 @@ const INDEXES = { users: '(organization)', documents: '(organization, folder_id)
 export async function removeTenant(client: ClientBase, apiKey: string, progress: (line: string) => void): Promise<Rows> {
   await requireAlone(client);
   // A removal that was interrupted, perhaps that of another key, leaves them, and perhaps not valid.
-  await dropIndexes(client);
+  const drop = () => besideNoSetUp(client, progress, () => dropIndexes(client));
+  await drop();
   await requireQuiet(client, apiKey, true);
   progress('indexes of the users and the documents of all tenants, for the time of the removal');
   try {
-    for (const [table, columns] of Object.entries(INDEXES))
-      await client.query(`CREATE INDEX CONCURRENTLY ${table}_of_removal ON users.${table} ${columns}`);
+    await besideNoSetUp(client, progress, () => makeIndexes(client));
     // The indexes have waited for transactions that may take hours, and the tenant may be in use again.
     await requireQuiet(client, apiKey, true);
     const rows = await emptyTables(client, apiKey, progress);
-    await dropIndexes(client);
+    await drop();
     return rows;
   } catch (error) {
     // Their own error would only say that the connection is lost.
-    await dropIndexes(client).catch(() => undefined);
+    await drop().catch(() => undefined);
     throw error;
   }
 }
@@ -54,6 +55,25 @@ async function requireAlone(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ alone: boolean }>(`SELECT pg_try_advisory_lock(hashtext('remove a tenant')) AS alone`);
   if (!rows[0]?.alone)
     throw new TenantObstacle('Another removal runs, in a session "tenants" of the database. Start this one after its end.');
+}
+
+/** A migration may build or drop an index of the same table. Set-up has no need to wait for the rest of the removal, which may take hours. */
+async function besideNoSetUp(client: ClientBase, progress: (line: string) => void, work: () => Promise<void>): Promise<void> {
+  for (let said = false; !(await tryToLock(client, 'users')); said = true) {
+    if (!said) progress('waiting, because set-up works on the schema users');
+    await sleep(LOOK_MS);
+  }
+  try {
+    await work();
+  } finally {
+    // A session that is lost has no lock any more.
+    await unlock(client, 'users').catch(() => undefined);
+  }
+}
+
+async function makeIndexes(client: ClientBase): Promise<void> {
+  for (const [table, columns] of Object.entries(INDEXES))
+    await client.query(`CREATE INDEX CONCURRENTLY ${table}_of_removal ON users.${table} ${columns}`);
 }
 
 async function dropIndexes(client: ClientBase): Promise<void> {

@@ -76,7 +76,7 @@ describe(migrate.name, () => {
       await other.query(`SELECT pg_advisory_unlock(hashtext('migrate:one'))`);
       await expect(migrating).resolves.toEqual([]);
     });
-    expect(onWait.mock.calls).toEqual([['another set-up works on it']]);
+    expect(onWait.mock.calls).toEqual([['another set-up works on it, or the removal of a tenant']]);
   });
 
   it('says once that it waits for a database that is not up', async () => {

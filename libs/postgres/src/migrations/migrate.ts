@@ -6,6 +6,7 @@ import { DatabaseServers } from '../connections/database-servers';
 import { isDatabaseAway, isRefused, reasonOf, sqlState } from '../errors';
 import { FailoverPool } from '../connections/failover-pool';
 import { change, missingPrivileges, missingRoleAndSchema, serviceRoleOf } from './required-rights';
+import { tryToLock } from './schema-lock';
 import { UnlimitedClient } from '../connections/unlimited-client';
 
 export interface MigrationSettings {
@@ -95,12 +96,8 @@ export async function migrate({ onWait = () => undefined, ...given }: MigrationS
  * snapshot in CREATE INDEX CONCURRENTLY: both for ever.
  */
 async function lock(client: Client, { schema, onWait }: Waiting): Promise<void> {
-  for (;;) {
-    const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock(hashtext($1)) AS locked', [
-      `migrate:${schema}`,
-    ]);
-    if (rows[0].locked) return;
-    onWait('another set-up works on it');
+  while (!(await tryToLock(client, schema))) {
+    onWait('another set-up works on it, or the removal of a tenant');
     await sleep(LOCK_EVERY_MS);
   }
 }

@@ -45,7 +45,7 @@ async function main() {
   if (record) {
     await prepare();
     const failed = await failuresOf('record', ...(names.length > 0 ? ['-t', names.join('|')] : []));
-    if (failed > 0) throw new UserError(`${failed} faults could not be recorded.`);
+    if (failed > 0) throw new UserError(`Faults that could not be recorded: ${failed}.`);
   }
   await needPrometheus(report);
   const tests = readdirSync(join(FOLDER, 'tests')).map((file) => join(FOLDER, 'tests', file));
@@ -58,7 +58,7 @@ async function main() {
   if (panels) {
     await prepare();
     const failed = await failuresOf('panels');
-    if (failed > 0) throw new UserError(`${failed} dashboards show no data in a panel.`);
+    if (failed > 0) throw new UserError(`Dashboards with a panel without data: ${failed}.`);
     report('ok      every panel of the dashboards has data');
   }
 }

@@ -65,7 +65,7 @@ export function withAcceptedMigrations(root) {
 /** @param {string} root @returns {string[]} */
 export function treeProblems(root) {
   const files = git(root, 'status', '--porcelain').split('\n').filter(Boolean);
-  return files.length > 0 ? [`the tree has ${files.length} files that are changed and not committed`] : [];
+  return files.length > 0 ? [`files that are changed and not committed: ${files.length}`] : [];
 }
 
 /** @param {string} text whether it is a version: releases have three numbers and nothing after them */

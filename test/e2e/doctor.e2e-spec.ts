@@ -207,9 +207,9 @@ describe('the doctor', () => {
       'account publisher': 'declares a queue and publishes to the default exchange, which it must not',
       'queue users.retry.5s': 'does not exist',
       'queue users.retry.1s': expect.stringContaining('x-message-ttl'),
-      'exchange retry': 'lacks 1 bindings: users.retry.1s does not reach users.retry.1s, for one',
-      'queue users.commands.0': 'has 1 messages and no consumer',
-      'queue users.commands.dead': 'has 1 letters',
+      'exchange retry': 'lacks 1 binding: users.retry.1s does not reach users.retry.1s, for one',
+      'queue users.commands.0': 'has 1 message and no consumer',
+      'queue users.commands.dead': 'has 1 letter',
       'rights of publisher': 'configure, write differ from those that set-up gives',
       'rights of gateway': 'routing keys of calls differ from those that set-up gives',
       'rights of users': 'routing keys of events differ from those that set-up gives',
@@ -259,11 +259,11 @@ describe('the doctor', () => {
     expect(await late()).toEqual([]);
     const action = expect.stringContaining('DeletionStuck') as string;
     await admin.query(`UPDATE users.erasures SET requested_at = requested_at - interval '2 minutes'`);
-    expect(await late()).toEqual([['erasures of users', '1 are not complete, the oldest … s old', action]]);
+    expect(await late()).toEqual([['erasures of users', '1 is not complete, the oldest … s old', action]]);
     await admin.query(`
       DELETE FROM users.erasures;
       UPDATE notifications.erasures SET received_at = received_at - interval '2 minutes' WHERE id = 'running'`);
-    expect(await late()).toEqual([['erasures of notifications', '1 are not complete, the oldest … s old', action]]);
+    expect(await late()).toEqual([['erasures of notifications', '1 is not complete, the oldest … s old', action]]);
     await admin.query(`DELETE FROM notifications.erasures`);
   });
 

@@ -219,7 +219,9 @@ describe('a tenant', () => {
       `INSERT INTO users.erasures (api_key, user_ids, version, requested_at) VALUES ($1, '{}', 1, 'infinity')`,
       [apiKey],
     );
-    expect(await refusal('copy', apiKey)).toMatch(/^1: Not everything is done for this API key: .*1 erasures go on in users/);
+    expect(await refusal('copy', apiKey)).toMatch(
+      /^1: Not everything is done for this API key: .*erasures under way in users: 1\./,
+    );
     await sql.from.query(`DELETE FROM users.erasures WHERE requested_at = 'infinity'`);
   });
 
@@ -234,8 +236,8 @@ describe('a tenant', () => {
         UPDATE notifications.erasures SET up_to = up_to ${sign} 60000`);
     await move('-');
     expect(await refusal('copy', apiKey)).toBe(
-      '1: Not everything is done for this API key: 1 changes of documents have not reached notifications, ' +
-        '1 erasures have not reached notifications. Try again later.',
+      '1: Not everything is done for this API key: changes of documents not in notifications yet: 1, ' +
+        'erasures not in notifications yet: 1. Try again later.',
     );
     await move('+');
   });

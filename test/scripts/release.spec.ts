@@ -73,7 +73,7 @@ describe('npm run release', () => {
     expect(refused.status).toBe(1);
     expect(problemsOf(refused)).toEqual([
       `docker-compose.yml does not have the version ${version} of package.json`,
-      'the tree has 2 files that are changed and not committed',
+      'files that are changed and not committed: 2',
       'CHANGELOG.md has no entry under [Unreleased]',
       'CHANGELOG.md has a section [0.0.9] already',
       `package.json has the version ${version}, which comes after 0.0.9`,
@@ -89,7 +89,7 @@ describe('npm run release', () => {
     const early = run('release', 'build', '--dry-run');
     expect(early.status).toBe(1);
     expect(problemsOf(early)).toEqual([
-      'the tree has 1 files that are changed and not committed',
+      'files that are changed and not committed: 1',
       `the newest release of CHANGELOG.md is not the version ${version} of package.json: npm run release -- prepare`,
       'ACCEPTED in scripts/check-migrations.mjs is not the newest migration: npm run release -- prepare',
       `the tag v${version} is on another commit`,

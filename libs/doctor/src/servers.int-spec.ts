@@ -78,7 +78,7 @@ describe('the look at servers', () => {
     expect(found).toEqual([
       expect.stringMatching(/^ok .* ends in 5 days/),
       expect.stringMatching(/^warning .* ends in 3 days/),
-      expect.stringMatching(/^problem .* ends in 1 days/),
+      expect.stringMatching(/^problem .* ends in 1 day$/),
     ]);
   });
 

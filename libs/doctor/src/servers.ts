@@ -6,6 +6,7 @@ import { connect as connectTcp, isIP } from 'node:net';
 import { connect as connectTls, type DetailedPeerCertificate } from 'node:tls';
 import { parseManagementUrl } from '@app/rabbitmq/management-url';
 import { wantsTls } from '@app/postgres/connections/tls-client';
+import { counted } from '@app/runtime/counted';
 import { addressText, parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { databaseServers } from '@app/runtime/settings/database-url';
 import { tlsOptions, tlsProblem, type TlsFiles } from '@app/runtime/settings/tls-files';
@@ -134,7 +135,7 @@ function judge(findings: Findings, subject: string, { authority, from, to }: Val
   const days = Math.floor(leftMs / DAY_MS);
   const isIn = (last: typeof SOON) => days < last.days && leftMs < last.part * (to - from);
   const what = authority === undefined ? 'its certificate' : `the authority ${authority} of its certificate`;
-  const found = leftMs < 0 ? `${what} has ended` : `${what} ends in ${days} days`;
+  const found = leftMs < 0 ? `${what} has ended` : `${what} ends in ${counted(days, 'day')}`;
   const action = 'replace it: see "Rotate certificates" in docs/operations.md';
   if (isIn(AT_ONCE)) findings.problem(subject, found, action);
   else if (isIn(SOON)) findings.warning(subject, found, action);

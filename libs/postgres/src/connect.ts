@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { QueryConfig } from 'pg';
 import type { DataSource } from 'typeorm';
+import { counted } from '@app/runtime/counted';
 import { waitAfter } from '@app/runtime/wait-after';
 import { openPool } from './connections/open-pool';
 import { connectionPooler, isDatabaseAway, READ_ONLY, reasonOf, sqlState } from './errors';
@@ -55,7 +56,9 @@ export async function migrationObstacle(dataSource: DataSource): Promise<string 
     const rows: { name: string }[] = await dataSource.query('SELECT name FROM migrations');
     const done = new Set(rows.map((row) => row.name));
     const missing = known.filter((name) => !done.has(name));
-    return missing.length > 0 ? `${missing.length} migrations have not run: run "npm run setup"` : undefined;
+    return missing.length > 0
+      ? `${counted(missing.length, 'migration has', 'migrations have')} not run: run "npm run setup"`
+      : undefined;
   } catch (error) {
     const state = sqlState(error);
     if (state === '42P01' || state === '3F000') return 'the schema does not exist yet: run "npm run setup"';

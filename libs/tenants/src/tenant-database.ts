@@ -70,14 +70,14 @@ const LATE = `
   UNION ALL SELECT true FROM notifications.erasures WHERE api_key = $1`;
 
 const UNFINISHED = `
-  SELECT count(*) || ' events of users are not published' AS what FROM users.outbox WHERE api_key = $1 HAVING count(*) > 0
+  SELECT 'events of users not published: ' || count(*) AS what FROM users.outbox WHERE api_key = $1 HAVING count(*) > 0
   UNION ALL
-  SELECT count(*) || ' events of notifications are not published' FROM notifications.outbox b
+  SELECT 'events of notifications not published: ' || count(*) FROM notifications.outbox b
   WHERE b.api_key = $1 OR b.organization IN (SELECT id FROM notifications.organizations WHERE api_key = $1) HAVING count(*) > 0
   UNION ALL
-  SELECT count(*) || ' erasures go on in users' FROM users.erasures WHERE api_key = $1 HAVING count(*) > 0
+  SELECT 'erasures under way in users: ' || count(*) FROM users.erasures WHERE api_key = $1 HAVING count(*) > 0
   UNION ALL
-  SELECT count(*) || ' erasures go on in notifications' FROM notifications.erasures
+  SELECT 'erasures under way in notifications: ' || count(*) FROM notifications.erasures
   WHERE api_key = $1 AND user_ids IS NOT NULL HAVING count(*) > 0`;
 
 /**
@@ -86,13 +86,13 @@ const UNFINISHED = `
  */
 const ON_THEIR_WAY = `
   UNION ALL
-  SELECT count(*) || ' changes of documents have not reached notifications' FROM users.documents d JOIN users.organizations o ON o.id = d.organization
+  SELECT 'changes of documents not in notifications yet: ' || count(*) FROM users.documents d JOIN users.organizations o ON o.id = d.organization
   WHERE o.api_key = $1 AND d.version > 0 AND NOT EXISTS (
     SELECT FROM notifications.organizations n JOIN notifications.document_access a ON a.organization = n.id
     WHERE n.api_key = $1 AND n.organization_id = o.organization_id AND a.document_id = d.document_id AND a.version >= d.version)
   HAVING count(*) > 0
   UNION ALL
-  SELECT begun - arrived || ' erasures have not reached notifications' FROM (
+  SELECT 'erasures not in notifications yet: ' || (begun - arrived) FROM (
     SELECT count(*) AS begun, extract(epoch FROM min(created_at)) * 1000 AS since FROM users.idempotency_keys
     WHERE api_key = $1 AND operation LIKE 'users.erase%' AND created_at > now() - interval '1 day'
   ) keys CROSS JOIN LATERAL (

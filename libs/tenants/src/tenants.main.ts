@@ -1,6 +1,7 @@
 import '@app/runtime/stop-while-starting';
 import { databaseProblem } from '@app/postgres/tool';
 import { UsageError, readArguments } from '@app/runtime/command-line';
+import { counted } from '@app/runtime/counted';
 import { databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { TenantsConfig } from './config';
@@ -43,7 +44,7 @@ async function main(args: string[]): Promise<void> {
     const rows = await onServer('DATABASE_URL', source, (client) => removeTenant(client, apiKey, progress));
     return output.result({
       data: { rows },
-      lines: [`${sum(rows)} rows of ${apiKey} were removed. Repeat it later, for what was on its way.`],
+      lines: [`Removed ${counted(sum(rows), 'row')} of ${apiKey}. Repeat it later, for what was on its way.`],
     });
   }
   const { targetUrl } = config;
@@ -51,7 +52,7 @@ async function main(args: string[]): Promise<void> {
   const rows = await onServer('DATABASE_URL', source, (from) =>
     onServer('TARGET_DATABASE_URL', { url: targetUrl, tlsFiles }, (to) => copyTenant(from, to, apiKey, progress)),
   );
-  const lines = [`${sum(rows)} rows of ${apiKey} were copied. Now run there: npm run keys -- enable ${apiKey}`];
+  const lines = [`Copied ${counted(sum(rows), 'row')} of ${apiKey}. Now run there: npm run keys -- enable ${apiKey}`];
   output.result({ data: { rows }, lines });
 }
 

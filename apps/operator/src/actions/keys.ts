@@ -1,6 +1,7 @@
 import { ANYBODY, type ApiKeysRepository, type ListedKey } from '@app/api-keys/api-keys.repository';
 import { newApiKey, newToken } from '@app/api-keys/credentials';
 import { identifierProblem, LIMITS, textProblem } from '@app/contracts/fields';
+import { counted } from '@app/runtime/counted';
 import { milliseconds } from '@app/runtime/settings/duration';
 import { Refusal } from '../admission/refusal';
 import type { AuditedForm } from './audited';
@@ -61,7 +62,8 @@ export class Keys {
   /** @param tokenId only this token; empty for all tokens of the key */
   revoke(form: AuditedForm, key: string, tokenId: string): Promise<void> {
     return form.run(key, tokenId === '' ? 'all tokens' : `token ${tokenId}`, async () => {
-      if (tokenId === '') return { outcome: `revoked ${known(await this.keys.revokeAll(key)).length} tokens`, result: undefined };
+      if (tokenId === '')
+        return { outcome: `revoked ${counted(known(await this.keys.revokeAll(key)).length, 'token')}`, result: undefined };
       // Else the line would name another key than that of the token.
       known((await this.find(key)).tokens.find(({ id }) => id === tokenId));
       known(await this.keys.revokeToken(tokenId));

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LETTER_QUEUES, type LetterQueue } from '@app/rabbitmq-admin/dead-letters/letter-queue';
+import { counted } from '@app/runtime/counted';
 import { AuditedForm } from '../actions/audited';
 import { idOf, MOST_LETTERS, type LetterList, type Letters, type ListedLetter } from '../actions/letters';
 import { field, fields } from '../admission/admission';
@@ -116,7 +117,7 @@ function list(queue: LetterQueue, { letters, total }: LetterList): Html {
       ${
         letters.length < total
           ? `The first ${letters.length} of ${number(total)} letters. Use "npm run dead-letters" for conditions, and for the others.`
-          : `${letters.length} letter${letters.length === 1 ? '' : 's'}.`
+          : `${counted(letters.length, 'letter')}.`
       }
       A question mark is behind what is not proved.
     </p>

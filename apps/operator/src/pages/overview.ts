@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { counted } from '@app/runtime/counted';
 import { chart } from '../html/chart';
 import { bytes, number, percent, perSecond, seconds } from '../html/format';
 import { html, type Html } from '../html/html';
@@ -17,11 +18,11 @@ export function overviewPage(app: FastifyInstance, watch: Watch): void {
 }
 
 function problems({ problems: found, history, processes }: Watch): Html {
-  const all = [...found, ...(history.refused > 0 ? [`${history.refused} series have no room and are not shown`] : [])];
+  const all = [...found, ...(history.refused > 0 ? [`series that have no room and are not shown: ${history.refused}`] : [])];
   const bad = processes.filter(({ state }) => state !== 'ready').length;
   const isWhole = bad === 0 && found.length === 0 && processes.length > 0;
   return html`<p class="${isWhole ? 'fine' : 'problem'}">
-      ${processes.length - bad} of ${processes.length} processes are ready with all that they depend on.
+      ${processes.length - bad} of ${counted(processes.length, 'process is', 'processes are')} ready with all that they depend on.
     </p>
     ${all.map((one) => html`<p class="problem">${one}.</p>`)}`;
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { counted } from '@app/runtime/counted';
 import { chart } from '../html/chart';
 import { number, perSecond, seconds } from '../html/format';
 import { html, type Html } from '../html/html';
@@ -18,7 +19,7 @@ function writers({ history, processes }: Watch): Html {
   const points = (what: string) => history.points(`writer ${what}`);
   const count = processes.filter(({ now }) => now?.writer).length;
   return html`<h2>Writers of notifications</h2>
-    <p>${count} ${count === 1 ? 'process writes' : 'processes write'} notifications.</p>
+    <p>${counted(count, 'process writes', 'processes write')} notifications.</p>
     <div class="charts">
       ${[
         chart({ title: 'Notifications stored', points: points('notifications'), format: perSecond }),

@@ -2,6 +2,7 @@ import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
 import { readArguments, UsageError, wholeNumber } from '@app/runtime/command-line';
+import { counted } from '@app/runtime/counted';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { RepublishConfig } from '../config';
 import { RepublishRepository } from '../db/republish.repository';
@@ -38,7 +39,7 @@ async function main(args: string[]): Promise<void> {
   const settings = { name: 'users republish', config: new RepublishConfig(), ...DATABASE, genericPlans: false };
   await onDatabase(settings, async (dataSource) => {
     const written = await republish(new RepublishRepository(dataSource), { rate, print: (line) => output.progress(line) });
-    output.result({ data: written, lines: [`${written.events} events were written; the users service publishes them.`] });
+    output.result({ data: written, lines: [`Wrote ${counted(written.events, 'event')}. The users service publishes them.`] });
   });
 }
 

@@ -50,8 +50,8 @@ describe('the look at bindings', () => {
       await channel.unbindQueue('notifications.events', 'events.own', 'user.removed.v1');
       for (const exchange of ['commands.3', 'events']) await channel.deleteExchange(exchange);
       expect(await problems()).toEqual({
-        'exchange calls': 'lacks 1 bindings: users.add.v1 does not reach users.calls, for one',
-        'exchange events.own': 'lacks 1 bindings: user.removed.v1 does not reach notifications.events, for one',
+        'exchange calls': 'lacks 1 binding: users.add.v1 does not reach users.calls, for one',
+        'exchange events.own': 'lacks 1 binding: user.removed.v1 does not reach notifications.events, for one',
         'exchange commands.3': 'does not exist',
         'exchange events': 'does not exist',
         [`account ${listener}`]: 'listens to user.added.v1, user.removed.v1, and no queue of it gets them',
@@ -92,7 +92,7 @@ describe('the look at bindings', () => {
       { state: 'warning', subject: 'exchange commands.2', found: expect.stringContaining(found) as string },
     ];
     await channel.bindExchange('commands.2', `${account}.events.dead`, '');
-    expect(await look()).toMatchObject(warning(`is bound 1 times to other exchanges, ${account}.events.dead for one`));
+    expect(await look()).toMatchObject(warning(`is bound 1 time to other exchanges, ${account}.events.dead for one`));
     for (const key of ['a', 'b']) await channel.bindExchange('commands.2', 'replies', key);
     expect(await look()).toMatchObject(warning('is bound 3 times to other exchanges'));
   });

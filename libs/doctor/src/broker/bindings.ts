@@ -2,6 +2,7 @@ import { mayDeclare, purposeOf, type Permissions } from '@app/rabbitmq-admin/acc
 import { TooLong, type ManagementApi } from '@app/rabbitmq-admin/management-api';
 import { SIGN_OF_UPGRADE } from '@app/rabbitmq/topology/earlier-topology';
 import { BINDINGS, EXCHANGES, LANES } from '@app/rabbitmq/topology/topology';
+import { counted } from '@app/runtime/counted';
 import type { Findings } from '../finding';
 
 interface Binding {
@@ -34,7 +35,7 @@ export async function lookAtExchanges(findings: Findings, api: ManagementApi, qu
       ({ queue, routingKey }) => !bound.some((one) => one.destination === queue && one.routing_key === routingKey),
     );
     const [first] = missing;
-    if (first) problem(`lacks ${missing.length} bindings: ${first.routingKey} does not reach ${first.queue}, for one`);
+    if (first) problem(`lacks ${counted(missing.length, 'binding')}: ${first.routingKey} does not reach ${first.queue}, for one`);
   }
   if (findings.all.length === before)
     findings.ok('exchanges', `all ${EXCHANGES.length} exist, and are bound to the queues of this system`);
@@ -75,7 +76,9 @@ export async function lookAtLane(findings: Findings, api: ManagementApi, lane: s
     const sources =
       (await api.get<{ source: string }[]>(`exchanges/${api.vhost}/${lane}/bindings/destination?columns=source`)) ?? [];
     if (sources.length > 0)
-      warn(`is bound ${sources.length} times to other exchanges, ${sources[0]?.source} for one, and this system never does that`);
+      warn(
+        `is bound ${counted(sources.length, 'time')} to other exchanges, ${sources[0]?.source} for one, and this system never does that`,
+      );
   } catch (error) {
     if (!(error instanceof TooLong)) throw error;
     warn('is bound to other exchanges more often than can be read, and this system never does that');

@@ -1,4 +1,5 @@
 import type { ManagementApi } from '@app/rabbitmq-admin/management-api';
+import { counted } from '@app/runtime/counted';
 import type { Findings } from '../finding';
 
 const MOST = 'max-connections';
@@ -30,5 +31,6 @@ export async function lookAtConnections(findings: Findings, api: ManagementApi):
     );
   for (const { value } of (await api.get<Limits[]>(`vhost-limits/${api.vhost}`)) ?? [])
     compare('connections of the virtual host', here.length, value[MOST], 'raise its limit with "rabbitmqctl set_vhost_limits"');
-  if (findings.all.length === before) findings.ok('connections', `${here.length} are open, and no limit is near`);
+  if (findings.all.length === before)
+    findings.ok('connections', `${counted(here.length, 'is', 'are')} open, and no limit is near`);
 }

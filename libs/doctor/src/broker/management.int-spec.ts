@@ -39,7 +39,7 @@ describe('the look at a broker that collects no figures', () => {
       { state: 'skipped', subject: 'alarms of nodes and consumers of queues' },
       { state: 'ok', subject: 'nodes', found: '1 of 1 run' },
       { state: 'ok', subject: 'feature flags' },
-      { state: 'warning', subject: `queue ${letters}`, found: 'has 1 letters' },
+      { state: 'warning', subject: `queue ${letters}`, found: 'has 1 letter' },
       { state: 'ok', subject: 'policies' },
       { state: 'ok', subject: 'exchanges' },
       { state: 'ok', subject: 'connections' },

@@ -4,6 +4,7 @@ import { taggedAccounts } from '@app/rabbitmq-admin/accounts/tagged-accounts';
 import type { ManagementApi } from '@app/rabbitmq-admin/management-api';
 import { lastingQueues } from '@app/rabbitmq-admin/queue-pages';
 import { LANES, QUEUES, SERVICES, letterQueues } from '@app/rabbitmq/topology/topology';
+import { counted } from '@app/runtime/counted';
 import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import type { Findings } from '../finding';
 import { lookAtExchanges, lookAtLane, lookAtListeners } from './bindings';
@@ -137,7 +138,7 @@ function lookAtQueues(findings: Findings, found: ReadonlyMap<string, Queue>): vo
       );
     const { messages = 0, consumers } = queue;
     if (LETTERS.has(name) && messages > 0)
-      findings.warning(subject, `has ${messages} letters`, 'look at them with "npm run dead-letters -- list"');
+      findings.warning(subject, `has ${counted(messages, 'letter')}`, 'look at them with "npm run dead-letters -- list"');
     else if (messages > Number(wanted['x-max-length']) * MUCH)
       findings.problem(
         subject,
@@ -145,7 +146,7 @@ function lookAtQueues(findings: Findings, found: ReadonlyMap<string, Queue>): vo
         'see docs/runbooks/QueueFilling.md',
       );
     if (consumers === 0 && messages > 0 && !NOT_CONSUMED.test(name))
-      findings.problem(subject, `has ${messages} messages and no consumer`, 'see docs/runbooks/QueueNotConsumed.md');
+      findings.problem(subject, `has ${counted(messages, 'message')} and no consumer`, 'see docs/runbooks/QueueNotConsumed.md');
   }
   if (findings.all.length === before)
     findings.ok('queues', `all ${QUEUES.length} exist with their arguments, none is half full, and no letter waits`);
@@ -157,7 +158,7 @@ function lookAtReplicas(findings: Findings, queues: readonly Queue[], all: reado
   if (offline.length > 0)
     findings.problem(
       'replicas',
-      `${offline.length} queues have a replica that is away, ${offline[0]?.name} for one`,
+      `${counted(offline.length, 'queue has', 'queues have')} a replica that is away, ${offline[0]?.name} for one`,
       'start the node that is away',
     );
   if (all.length === 1)
@@ -171,8 +172,8 @@ function lookAtReplicas(findings: Findings, queues: readonly Queue[], all: reado
   if (few.length > 0)
     findings.warning(
       'replicas',
-      `${few.length} queues have fewer than ${Math.min(REPLICAS, nodes)}`,
-      'run "rabbitmq-queues grow <node> all" at the new nodes',
+      `${counted(few.length, 'queue has', 'queues have')} fewer than ${Math.min(REPLICAS, nodes)}`,
+      'run "rabbitmq-queues grow NODE all" at the new nodes',
     );
   const leaders = new Set(quorum.map(({ leader }) => leader));
   if (leaders.size < nodes)

@@ -71,7 +71,7 @@ describe('the look at policies', () => {
     const changed = { pattern: '^users\\.queries$', definition: { 'message-ttl': 5000 }, 'apply-to': 'queues', priority: 1 };
     await broker.management.put(`operator-policies/${api.vhost}/collaboration.queries`, changed);
     await finds(
-      expect.stringMatching(/^policy collaboration\.queries: sets message-ttl of 1 queues of this system, users\.queries /),
+      expect.stringMatching(/^policy collaboration\.queries: sets message-ttl of 1 queue of this system, users\.queries /),
     );
     await boundEverybody(api);
     await finds(ALL_WELL);

@@ -1,6 +1,7 @@
 import { missingPolicies, QUERIES, QUERY_LIMITS } from '@app/rabbitmq-admin/accounts/limits';
 import type { ManagementApi } from '@app/rabbitmq-admin/management-api';
 import { QUEUES } from '@app/rabbitmq/topology/topology';
+import { counted } from '@app/runtime/counted';
 import type { Findings } from '../finding';
 
 /** A queue with the policies that apply to it. */
@@ -49,7 +50,7 @@ export async function lookAtPolicies(
   for (const [policies, { settings, names }] of changed)
     findings.problem(
       `policy ${policies}`,
-      `sets ${[...settings].join(', ')} of ${names.length} queues of this system, ${names[0]} for one: commands are lost or refused`,
+      `sets ${[...settings].join(', ')} of ${counted(names.length, 'queue')} of this system, ${names[0]} for one: commands are lost or refused`,
       policies === QUERIES
         ? 'run "npm run setup"'
         : 'narrow its pattern, or remove it with "rabbitmqctl clear_policy" or "clear_operator_policy"',

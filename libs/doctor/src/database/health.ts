@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import { counted } from '@app/runtime/counted';
 import type { Findings } from '../finding';
 import { lookAtArchive, lookAtSlots, lookAtStandbys, seesOthers } from './log';
 import { SCHEMAS, tryToLook } from './roles';
@@ -92,11 +93,11 @@ export async function lookAtSessions(findings: Findings, client: ClientBase): Pr
   if (oldest)
     findings.warning(
       'sessions',
-      `${long} transactions are older than ${LONG_S} s, the oldest in ${oldest.text}`,
+      `${counted(long, 'transaction is', 'transactions are')} older than ${LONG_S} s, the oldest in ${oldest.text}`,
       `unless it is a backup, end it: SELECT pg_terminate_backend(${oldest.pid})`,
     );
   if (blocked === 0) return;
-  const found = `${blocked} statements wait for a lock`;
+  const found = `${counted(blocked, 'statement waits', 'statements wait')} for a lock`;
   const blocking = await sessionOf(client, BLOCKING);
   if (blocking)
     findings.problem('sessions', `${found} of ${blocking.text}`, `end it: SELECT pg_terminate_backend(${blocking.pid})`);
@@ -144,7 +145,7 @@ async function lookAtOutbox(findings: Findings, client: ClientBase, schema: stri
     `SELECT count(*)::int AS events, coalesce(extract(epoch FROM clock_timestamp() - min(occurred_at)), 0)::float8 AS seconds FROM ${schema}.outbox`,
   );
   const { events = 0, seconds = 0 } = rows[0] ?? {};
-  const found = `${events} events, the oldest ${Math.round(seconds)} s old`;
+  const found = `${counted(events, 'event')}, the oldest ${Math.round(seconds)} s old`;
   if (seconds > OLD_EVENT_S) findings.problem(`outbox of ${schema}`, found, 'see docs/runbooks/OutboxStuck.md');
   else findings.ok(`outbox of ${schema}`, found);
 }
@@ -157,7 +158,7 @@ async function lookAtErasures(findings: Findings, client: ClientBase, schema: (t
      FROM ${schema}.erasures WHERE user_ids IS NOT NULL`,
   );
   const { open = 0, seconds = 0 } = rows[0] ?? {};
-  const found = `${open} are not complete, the oldest ${Math.round(seconds)} s old`;
+  const found = `${counted(open, 'is', 'are')} not complete, the oldest ${Math.round(seconds)} s old`;
   if (seconds > LONG_ERASURE_S) findings.warning(`erasures of ${schema}`, found, 'see docs/runbooks/DeletionStuck.md');
   else findings.ok(`erasures of ${schema}`, found);
 }

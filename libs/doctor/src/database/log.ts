@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import { counted } from '@app/runtime/counted';
 import type { Findings } from '../finding';
 
 const MEBIBYTE = 1024 * 1024;
@@ -63,10 +64,10 @@ export async function lookAtStandbys(findings: Findings, client: ClientBase): Pr
   else if (!names && standbys > 0)
     findings.warning(
       subject,
-      `${standbys} follow, and none is synchronous: a failover loses the last answers 200`,
+      `${counted(standbys, 'follows', 'follow')}, and none is synchronous: a failover loses the last answers 200`,
       'set synchronous_standby_names: "A synchronous standby" in docs/servers.md',
     );
-  else findings.ok(subject, names ? `${synchronous} are synchronous` : 'none follows this server');
+  else findings.ok(subject, names ? `${counted(synchronous, 'is', 'are')} synchronous` : 'none follows this server');
 }
 
 /** @returns whether the account sees standbys and the sessions of other roles. When it does not, a finding says so */

@@ -37,7 +37,7 @@ describe('the look at sessions', () => {
       const [found] = findings.all.filter(({ state }) => state === 'problem');
       expect(found).toMatchObject({
         found: expect.stringMatching(
-          `^\\d+ statements wait for a lock of session ${pid} of \\w+ \\(analyst, idle in transaction, \\d+ s\\)$`,
+          `^(1 statement waits|2 statements wait) for a lock of session ${pid} of \\w+ \\(analyst, idle in transaction, \\d+ s\\)$`,
         ) as string,
         action: `end it: SELECT pg_terminate_backend(${pid})`,
       });

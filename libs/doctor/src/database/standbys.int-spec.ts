@@ -46,9 +46,9 @@ describe('the look at standbys and sessions', () => {
   it('warns of a standby that does not have each answer, and finds a problem when the synchronous one is away', async () => {
     expect(await found()).toBe('ok none follows this server');
     standby = await PrivateServer.start('postgres', '--standby-of', primary.url);
-    await finds('warning 1 follow, and none is synchronous: a failover loses the last answers 200');
+    await finds('warning 1 follows, and none is synchronous: a failover loses the last answers 200');
     await set(`synchronous_standby_names = 'standby'`);
-    await finds('ok 1 are synchronous');
+    await finds('ok 1 is synchronous');
     await admin.query('SET synchronous_commit = local');
     expect(await found()).toBe('problem synchronous_commit is local: a failover loses the last answers 200');
     await admin.query('RESET synchronous_commit');

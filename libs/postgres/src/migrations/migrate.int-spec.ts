@@ -215,7 +215,7 @@ describe(migrate.name, () => {
     await eventually(() => said.mock.calls.length > 0);
     await migrate(settings('one', [First1795132800001, Second1795132800002]));
     await expect(connected).resolves.toBe(true);
-    expect(said.mock.calls).toEqual([['waiting: 1 migrations have not run: run "npm run setup"']]);
+    expect(said.mock.calls).toEqual([['waiting: 1 migration has not run: run "npm run setup"']]);
     said.mockRestore();
     await newer.destroy();
   });

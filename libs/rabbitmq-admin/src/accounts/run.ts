@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { counted } from '@app/runtime/counted';
 import { brokerUrlAs } from '@app/runtime/settings/broker-url';
 import type { Output } from '@app/runtime/tool-output';
 import { rightsFor, type AccountPurpose } from './rights';
@@ -195,7 +196,7 @@ async function remove(api: ManagementApi, name: string, queues: boolean): Promis
   for (const exchange of exchanges) await api.delete(`exchanges/${api.vhost}/${encodeURIComponent(exchange.name)}`);
   await unboundQueues(api, name);
   return {
-    lines: [`Account ${name} deleted${queues ? `, with ${left.length} queues` : ''}.`, grants],
+    lines: [`Account ${name} deleted${queues ? `, with ${counted(left.length, 'queue')}` : ''}.`, grants],
     data: { name, queues: [] },
   };
 }

@@ -22,11 +22,11 @@ describe('looking at dead letters', () => {
     const found = 'users.add.v1 | NOT_FOUND';
     const at = '2026-01-01T00:00:00.000Z';
     expect(printed.join('\n').replace(/ {2,}/g, ' | ').split('\n')).toEqual([
-      'users.commands.dead: 2 dead letter(s)',
+      'users.commands.dead: 2 dead letters',
       '# | ID | OPERATION | STATUS | TENANT | PUBLISHER | APP | TRIES | FIRST FAILED | REQUEST | BYTES | REASON',
       `1 | m-1 | ${found} | key | ci | importer | 8 | ${at} | r-1 | 47 | No such organization.`,
       `2 | m-2\\u001b[2J | ${found} | - | none | "9 | gateway" | 1 | ${at} | - | 47 | No such organization.`,
-      'notifications.commands.crashed: 1 dead letter(s)',
+      'notifications.commands.crashed: 1 dead letter',
       '# | ID | OPERATION | STATUS | TENANT | PUBLISHER | APP | TRIES | FIRST FAILED | REQUEST | BYTES | REASON',
       `1 | m-3 | users.add.v1 | CRASHED | key | none | - | 1 | ${at} | - | 47 | crashed its consumers too often`,
       'Empty: users.commands.crashed, users.commands.refused, notifications.commands.dead, notifications.commands.refused',

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChannelModel } from 'amqplib';
+import { counted } from '@app/runtime/counted';
 import { UsageError } from '@app/runtime/command-line';
 import { auditLine, type Audit, type AuditLine } from './audit';
 import type { Invocation } from './command-line';
@@ -83,7 +84,7 @@ function lister({ json }: Invocation, { print }: Surroundings): Visitor {
     endOfQueue({ name, total }) {
       if (total === 0) empty.push(name);
       else if (!json)
-        print([`${name}: ${counted(ofQueue.length, total)}`, ...(ofQueue.length > 0 ? listLines(ofQueue) : [])].join('\n'));
+        print([`${name}: ${listedOf(ofQueue.length, total)}`, ...(ofQueue.length > 0 ? listLines(ofQueue) : [])].join('\n'));
       ofQueue = [];
     },
     end() {
@@ -94,7 +95,7 @@ function lister({ json }: Invocation, { print }: Surroundings): Visitor {
   };
 }
 
-const counted = (listed: number, total: number) => `${listed === total ? '' : `${listed} of `}${total} dead letter(s)`;
+const listedOf = (listed: number, total: number) => `${listed === total ? '' : `${listed} of `}${counted(total, 'dead letter')}`;
 
 function shower({ json, filter }: Invocation, { audit, print }: Surroundings): Visitor {
   const data: ReturnType<typeof letterData>[] = [];

@@ -276,16 +276,23 @@ describe('the doctor', () => {
       INSERT INTO users.organization_members (organization, user_id) SELECT id, 'u' FROM users.organizations;
       INSERT INTO notifications.complete_members (organization, user_id) SELECT id, 'u' FROM notifications.organizations`);
     const ofCopy = async () => (await findings()).filter(({ subject }) => subject === 'copy').map(({ found }) => found);
-    expect(await ofCopy()).toEqual(['1 of 1 users lack a membership']);
+    expect(await ofCopy()).toEqual(['lacks memberships of 1 of 1 user']);
+    const connection = await connect(broker.url);
+    const channel = await connection.createConfirmChannel();
+    channel.sendToQueue('notifications.events', Buffer.from('{}'));
+    await channel.waitForConfirms();
+    expect(await ofCopy()).toEqual(['lacks memberships of 1 of 1 user, and 1 event waits in notifications.events']);
+    await channel.purgeQueue('notifications.events');
+    await connection.close();
     await admin.query(`INSERT INTO notifications.members (organization, user_id, level, id, added)
       SELECT id, 'u', 'organization', '', 0 FROM notifications.organizations`);
-    expect(await ofCopy()).toEqual(['1 users have the memberships of their organizations']);
+    expect(await ofCopy()).toEqual(['has the memberships of 1 user in their organizations']);
     await admin.query(`UPDATE users.organization_members SET removed = added + 1`);
-    expect(await ofCopy()).toEqual(['1 of 1 users have a membership that has ended']);
+    expect(await ofCopy()).toEqual(['has memberships that have ended of 1 of 1 user']);
     await admin.query(`UPDATE notifications.members SET removed = 1`);
-    expect(await ofCopy()).toEqual(['1 users have the memberships of their organizations']);
+    expect(await ofCopy()).toEqual(['has the memberships of 1 user in their organizations']);
     await admin.query(`UPDATE users.organization_members SET added = removed + 1`);
-    expect(await ofCopy()).toEqual(['1 of 1 users lack a membership']);
+    expect(await ofCopy()).toEqual(['lacks memberships of 1 of 1 user']);
     await admin.query(`
       DELETE FROM users.migrations WHERE id = (SELECT max(id) FROM users.migrations);
       GRANT USAGE ON SCHEMA users TO "${names[2]}"; GRANT SELECT ON users.migrations TO "${names[2]}";

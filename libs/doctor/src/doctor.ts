@@ -3,7 +3,7 @@ import { ManagementApi } from '@app/rabbitmq-admin/management-api';
 import type { Account } from '@app/rabbitmq-admin/accounts/rights';
 import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { brokerTlsFiles, databaseTlsFiles } from '@app/runtime/settings/tls-settings';
-import { lookAtAccount } from './broker/accounts';
+import { lookAtAccount, waitingEvents } from './broker/accounts';
 import { lookByManagement } from './broker/management';
 import type { DoctorConfig } from './config';
 import { lookAtServer } from './database/health';
@@ -80,6 +80,10 @@ async function examineDatabase(config: DoctorConfig): Promise<Findings> {
   }
   const { databaseUrl: url } = config;
   if (!url) findings.skipped('settings, sessions, tables, outboxes, erasures and the copy', 'DATABASE_URL is not set');
-  else await lookAs(findings, 'full-rights', { url, tlsFiles }, (client) => lookAtServer(findings, client));
+  else {
+    const { amqpUrl } = config;
+    const atBroker = async () => (amqpUrl ? waitingEvents({ url: amqpUrl, tlsFiles: brokerTlsFiles(config) }) : undefined);
+    await lookAs(findings, 'full-rights', { url, tlsFiles }, (client) => lookAtServer(findings, client, atBroker));
+  }
   return findings;
 }

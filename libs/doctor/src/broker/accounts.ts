@@ -2,6 +2,7 @@ import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { checkExchanges } from '@app/amqp/connection/check-topology';
 import { destroySocket, openConnection } from '@app/amqp/connection/open-connection';
 import { closeChannel } from '@app/amqp/connection/opened-channel';
+import { eventQueue } from '@app/rabbitmq/topology/topology';
 import { within } from '@app/runtime/within';
 import type { Account } from '@app/rabbitmq-admin/accounts/rights';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
@@ -70,6 +71,24 @@ export async function lookAtAccount(
         'set TRUSTED_PUBLISHERS for users, notifications and the tools',
       );
     else findings.ok(subject, 'connects, finds its exchanges, and is refused what it must not do');
+  } finally {
+    await within(CLOSE_MS, model.close());
+    destroySocket(model);
+  }
+}
+
+/** Number of events that wait for notifications, by the full-rights account; undefined when the broker does not say it in time. */
+export async function waitingEvents(connection: { url: string; tlsFiles: TlsFiles }): Promise<number | undefined> {
+  const model = await openConnection({ ...connection, name: 'doctor' }).catch(() => undefined);
+  if (!model) return undefined;
+  try {
+    let waiting: number | undefined;
+    const ask = async () => {
+      const channel = await openChannel(model);
+      waiting = (await channel.checkQueue(eventQueue('notifications'))).messageCount;
+    };
+    await within(ANSWER_MS, ask());
+    return waiting;
   } finally {
     await within(CLOSE_MS, model.close());
     destroySocket(model);

@@ -12,8 +12,16 @@ const LONG_S = 60;
 /** The limit of the alert DeletionStuck. */
 const LONG_ERASURE_S = 1800;
 
-/** Looks at the whole server with the full-rights role: settings, sessions, tables, outboxes, erasures, the copy. */
-export async function lookAtServer(findings: Findings, client: ClientBase): Promise<void> {
+/**
+ * Looks at the whole server with the full-rights role: settings, sessions, tables, outboxes, erasures, the copy.
+ *
+ * @param waitingEvents number of events that wait at the broker for notifications; undefined when it is not known
+ */
+export async function lookAtServer(
+  findings: Findings,
+  client: ClientBase,
+  waitingEvents: () => Promise<number | undefined>,
+): Promise<void> {
   const ask = (subject: string, look: () => Promise<void>) => tryToLook(findings, subject, look);
   await ask('settings', () => lookAtSettings(findings, client));
   await ask('archive', () => lookAtArchive(findings, client));
@@ -23,7 +31,7 @@ export async function lookAtServer(findings: Findings, client: ClientBase): Prom
   await ask('tables', () => lookAtTables(findings, client));
   for (const schema of SCHEMAS) await ask(`outbox of ${schema}`, () => lookAtOutbox(findings, client, schema));
   for (const schema of SCHEMAS) await ask(`erasures of ${schema}`, () => lookAtErasures(findings, client, schema));
-  await ask('copy', () => lookAtCopy(findings, client));
+  await ask('copy', () => lookAtCopy(findings, client, waitingEvents));
 }
 
 /** Exported for its test. */
@@ -116,7 +124,7 @@ const BLOCKING = `now() - xact_start > interval '5 seconds' AND cardinality(pg_b
 /** @returns the session with the oldest transaction of those, as a person reads it; undefined without one */
 async function sessionOf(client: ClientBase, condition: string): Promise<{ pid: number; text: string } | undefined> {
   const { rows } = await client.query<{ pid: number; text: string }>(
-    `SELECT pid, format('session %s of %s (%s)', pid, usename, concat_ws(', ', nullif(application_name, ''), state,
+    `SELECT pid, format('session %s of %s (%s)', pid, coalesce(usename, backend_type), concat_ws(', ', nullif(application_name, ''), state,
        extract(epoch FROM now() - xact_start)::int || ' s')) AS text
      FROM pg_stat_activity WHERE ${condition} ORDER BY xact_start LIMIT 1`,
   );
@@ -164,13 +172,26 @@ async function lookAtErasures(findings: Findings, client: ClientBase, schema: (t
 }
 
 /** Users that the copy takes for complete, and for which it shows another membership of their organization than the source. */
-async function lookAtCopy(findings: Findings, client: ClientBase): Promise<void> {
+async function lookAtCopy(
+  findings: Findings,
+  client: ClientBase,
+  waitingEvents: () => Promise<number | undefined>,
+): Promise<void> {
   const { rows } = await client.query<Record<'seen' | 'missing' | 'ended', number>>(COPY_AND_SOURCE);
   const { seen = 0, missing = 0, ended = 0 } = rows[0] ?? {};
-  const rebuild = 'run "npm run copy -- rebuild"';
-  if (missing > 0) findings.problem('copy', `${missing} of ${seen} users lack a membership`, rebuild);
-  if (ended > 0) findings.problem('copy', `${ended} of ${seen} users have a membership that has ended`, rebuild);
-  if (missing + ended === 0) findings.ok('copy', `${seen} users have the memberships of their organizations`);
+  if (missing + ended === 0) return findings.ok('copy', `has the memberships of ${counted(seen, 'user')} in their organizations`);
+  const found = [
+    ...(missing > 0 ? [`lacks memberships of ${missing}`] : []),
+    ...(ended > 0 ? [`has memberships that have ended of ${ended}`] : []),
+  ].join(', and ');
+  const waiting = await waitingEvents();
+  if (waiting)
+    findings.warning(
+      'copy',
+      `${found} of ${counted(seen, 'user')}, and ${counted(waiting, 'event waits', 'events wait')} in notifications.events`,
+      'let notifications handle them, and look again',
+    );
+  else findings.problem('copy', `${found} of ${counted(seen, 'user')}`, 'run "npm run copy -- rebuild"');
 }
 
 const SAMPLE = 1000;

@@ -301,11 +301,24 @@ describe('the doctor', () => {
       GRANT DELETE ON notifications.documents TO "${names[2]}"`);
     const found = (await problems()).filter(({ area }) => area === 'database');
     expect(found.map(({ subject, found: text }) => `${subject}: ${text}`)).toEqual([
-      'schema users: 1 migrations have not run',
+      'schema users: 1 migration has not run',
       `role users: has other rights than set-up gives: GRANT INSERT, UPDATE ON users.tokens TO ${quoted(names[1])}; GRANT USAGE ON SEQUENCE users.organizations_id_seq TO ${quoted(names[1])}`,
       `role notifications: has other rights than set-up gives: GRANT DELETE ON notifications.outbox TO ${quoted(names[2])}; REVOKE DELETE ON notifications.documents FROM ${quoted(names[2])}`,
       'role notifications: may read schema users',
-      'copy: 1 of 1 users lack a membership',
+      'copy: lacks memberships of 1 of 1 user',
+    ]);
+  });
+
+  it('names a table that is missing, although its migration has run', async () => {
+    await admin.query('ALTER TABLE notifications.read_marks RENAME TO gone');
+    const found = (await problems()).filter(({ subject }) => subject.startsWith('table'));
+    await admin.query('ALTER TABLE notifications.gone RENAME TO read_marks');
+    expect(found).toMatchObject([
+      {
+        subject: 'table notifications.read_marks',
+        found: expect.stringContaining('is missing') as string,
+        action: expect.stringContaining('restore') as string,
+      },
     ]);
   });
 

@@ -2,11 +2,13 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClientBase } from 'pg';
 import { DatabaseServers } from '@app/postgres/connections/database-servers';
+import { counted } from '@app/runtime/counted';
 import { within } from '@app/runtime/within';
 import { reasonOf, sqlState } from '@app/postgres/errors';
 import { missingPrivileges } from '@app/postgres/migrations/required-rights';
 import { WritableClient } from '@app/postgres/connections/writable-client';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
+import { COMMON_TABLES, TENANT_TABLES } from '@app/tenants/tables';
 import { NO_ADDRESS, type Findings } from '../finding';
 
 /** A service with a schema, and its neighbour, whose rows it must not see. */
@@ -134,9 +136,26 @@ async function lookAtMigrations(findings: Findings, client: ClientBase, schema: 
     const { rows } = await client.query<{ timestamp: string }>(`SELECT "timestamp" FROM ${schema}.migrations`);
     const done = new Set(rows.map(({ timestamp }) => timestamp));
     const missing = wanted.filter((timestamp) => !done.has(timestamp));
-    if (missing.length > 0) findings.problem(subject, `${missing.length} migrations have not run`, 'run "npm run setup"');
-    else findings.ok(subject, `all ${wanted.length} migrations have run`);
+    if (missing.length > 0)
+      findings.problem(subject, `${counted(missing.length, 'migration has', 'migrations have')} not run`, 'run "npm run setup"');
+    else await lookForTables(findings, client, schema, wanted.length);
   });
+}
+
+/** A table may be gone although its migration has run: set-up does not run it again. */
+async function lookForTables(findings: Findings, client: ClientBase, schema: Schema, migrations: number): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT name FROM unnest($2::text[]) AS name WHERE NOT EXISTS (
+       SELECT FROM pg_class WHERE relname = name AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1))`,
+    [schema, [...TENANT_TABLES[schema].map(({ name }) => name), ...COMMON_TABLES]],
+  );
+  for (const { name } of rows)
+    findings.problem(
+      `table ${schema}.${name}`,
+      'is missing, although all migrations have run, so that set-up does not make it',
+      'restore the database: "Back up and restore" in docs/operations.md',
+    );
+  if (rows.length === 0) findings.ok(`schema ${schema}`, `all ${migrations} migrations have run, and no table is missing`);
 }
 
 async function isDenied(client: ClientBase, statement: string): Promise<boolean> {

@@ -166,7 +166,7 @@ export const LIFECYCLE_MUTANTS = [
   {
     name: 'a deletion that looks at every read state of a time',
     edits: [[DELETE, '          ) r LIMIT ${MOST_READINGS}\n', '          ) r\n']],
-    test: ['apps/notifications/src/db/lifecycle.plans.int-spec.ts', 'plans from when the tables were empty'],
+    test: ['apps/notifications/src/db/lifecycle.plans.int-spec.ts', 'reads little with'],
   },
   {
     name: 'a notification to all and to the user that counts twice',

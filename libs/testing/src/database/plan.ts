@@ -16,7 +16,7 @@ interface PlanNode {
 
 /** Runs a statement, and returns all nodes of its plan. The server must not have compiled it, which takes longer than any statement of ours. */
 export async function planOf(connection: QueryRunner | EntityManager, statement: string): Promise<PlanNode[]> {
-  const [explained] = (await connection.query(`EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) ${statement}`)) as {
+  const [explained] = (await connection.query(`EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF, BUFFERS OFF) ${statement}`)) as {
     'QUERY PLAN': [{ Plan: PlanNode; JIT?: unknown }];
   }[];
   const [{ Plan, JIT }] = explained['QUERY PLAN'];

@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { deleteBy } from '@app/postgres/retention/deletion-loop';
 import { DAY_MS } from '../../test/days';
 import { CANARY, DOCUMENT, Erasures, naming, VERSION } from '../../test/erasures';
@@ -39,6 +40,24 @@ it('leaves nothing of a user in any table but a hash, and other tenants, organiz
   await on.order({ id: 'everywhere' });
   await on.erased();
   expect(await on.traces()).toEqual(before.filter((trace) => trace.startsWith('other/a ')));
+});
+
+it('says that an erasure is complete after the commit, and not when that fails', async () => {
+  const log = jest.spyOn(Logger.prototype, 'log').mockReturnValue();
+  await on.dataSource.query(`
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no commit'; END $$;
+    CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON outbox DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()`);
+  await on.order();
+  try {
+    await expect(on.erased()).rejects.toThrow('no commit');
+    expect([log.mock.calls, on.published]).toEqual([[], []]);
+  } finally {
+    await on.dataSource.query('DROP FUNCTION refuse() CASCADE');
+  }
+  await on.erased();
+  expect(log.mock.calls).toEqual([[{ msg: 'an erasure is complete', erasure: 'event', users: 1, seconds: expect.any(Number) }]]);
+  expect(on.published).toHaveLength(1);
+  log.mockRestore();
 });
 
 it('keeps the rest of a notification', async () => {

@@ -42,6 +42,12 @@ interface Erasure {
   at_notification: string | null;
 }
 
+/** An erasure that is complete, and its event. */
+interface Complete {
+  erasure: Erasure;
+  event: OutboxEvent;
+}
+
 interface Organization {
   name: string;
   /** null: not known here. */
@@ -76,8 +82,8 @@ export class NotificationsErasureSteps implements ErasureSteps {
   async step(): Promise<StepOutcome> {
     const since = performance.now();
     try {
-      const { outcome, event } = await this.dataSource.transaction((manager) => this.stepOf(manager));
-      if (event) this.publish(event, since);
+      const { outcome, complete } = await this.dataSource.transaction((manager) => this.stepOf(manager));
+      if (complete) this.report(complete, since);
       if (outcome === 'done') this.sizes.took(this.lastKey, performance.now() - since);
       return outcome;
     } catch (error) {
@@ -91,13 +97,13 @@ export class NotificationsErasureSteps implements ErasureSteps {
     return found?.seconds ?? 0;
   }
 
-  private async stepOf(manager: EntityManager): Promise<{ outcome: StepOutcome; event?: OutboxEvent }> {
+  private async stepOf(manager: EntityManager): Promise<{ outcome: StepOutcome; complete?: Complete }> {
     const erasure = await this.take(manager);
     if (!erasure) return { outcome: (await this.hasOthers(manager)) ? 'waiting' : 'idle' };
     this.lastKey = erasure.api_key;
     if (erasure.stage === 'notifications') await this.lookThrough(manager, erasure);
     else if (!(await deletePeople(manager, erasure))) {
-      if (erasure.stage === 'people again') return { outcome: 'done', event: await this.complete(manager, erasure) };
+      if (erasure.stage === 'people again') return { outcome: 'done', complete: await complete(manager, erasure) };
       await manager.query(sql.MOVE, [erasure.id, 'notifications', '', null]);
     }
     return { outcome: 'done' };
@@ -134,21 +140,26 @@ export class NotificationsErasureSteps implements ErasureSteps {
     else if ((await nextOrganizations(manager, erasure, 1, isOpen)).length === 0) await manager.query(sql.END_WALK, [erasure.id]);
   }
 
-  private async complete(manager: EntityManager, erasure: Erasure): Promise<OutboxEvent> {
-    const { id: erasureId, api_key: apiKey, user_ids: userIds, organization_ids: organizationIds, received_at: since } = erasure;
-    const [id, type] = [randomUUID(), EVENT_TYPES.userDataDeleted];
-    const data = JSON.stringify({ userIds, ...(organizationIds && { organizationIds }) });
-    const [{ seq, occurred_at: occurredAt }] = await manager.query<[{ seq: string; occurred_at: Date }]>(sql.COMPLETE, [
-      erasureId,
-      apiKey,
-      id,
-      type,
-      data,
-    ]);
-    const seconds = Math.round((Date.now() - since.getTime()) / 1000);
-    this.logger.log({ msg: 'an erasure is complete', erasure: erasureId, users: userIds.length, seconds });
-    return { seq, id, type, apiKey, organizationId: apiKey, occurredAt, data };
+  /** After the commit: the line is what an operator goes by after a restore. */
+  private report({ erasure, event }: Complete, since: number): void {
+    this.publish(event, since);
+    const seconds = Math.round((Date.now() - erasure.received_at.getTime()) / 1000);
+    this.logger.log({ msg: 'an erasure is complete', erasure: erasure.id, users: erasure.user_ids.length, seconds });
   }
+}
+
+async function complete(manager: EntityManager, erasure: Erasure): Promise<Complete> {
+  const { id: erasureId, api_key: apiKey, user_ids: userIds, organization_ids: organizationIds } = erasure;
+  const [id, type] = [randomUUID(), EVENT_TYPES.userDataDeleted];
+  const data = JSON.stringify({ userIds, ...(organizationIds && { organizationIds }) });
+  const [{ seq, occurred_at: occurredAt }] = await manager.query<[{ seq: string; occurred_at: Date }]>(sql.COMPLETE, [
+    erasureId,
+    apiKey,
+    id,
+    type,
+    data,
+  ]);
+  return { erasure, event: { seq, id, type, apiKey, organizationId: apiKey, occurredAt, data } };
 }
 
 async function nextOrganizations(

@@ -154,32 +154,14 @@ export class UsersErasureSteps implements ErasureSteps {
 
   async step(): Promise<StepOutcome> {
     try {
-      return await this.stepOf();
+      const { outcome, isWritten, complete } = await this.dataSource.transaction((manager) => this.stepOf(manager));
+      if (isWritten) this.written();
+      if (complete) this.report(complete);
+      return outcome;
     } catch (error) {
       this.sizes.took(this.lastKey, Infinity);
       throw error;
     }
-  }
-
-  private async stepOf(): Promise<StepOutcome> {
-    const completed = await this.dataSource.transaction(async (manager) => {
-      const erasure = await this.take(manager);
-      if (!erasure) return (await manager.query<unknown[]>('SELECT FROM erasures LIMIT 1')).length > 0 ? 'waiting' : 'idle';
-      this.lastKey = erasure.api_key;
-      if (erasure.outbox_seq === null) return (await this.eraseSome(manager, erasure)) ? 'renewed' : 'done';
-      await manager.query(COMPLETE, [erasure.id]);
-      return erasure;
-    });
-    if (completed === 'renewed') {
-      this.written();
-      return 'done';
-    }
-    if (typeof completed === 'string') return completed;
-    this.written();
-    const { id, user_ids: users, requested_at: since } = completed;
-    const seconds = Math.round((Date.now() - since.getTime()) / 1000);
-    this.logger.log({ msg: 'an erasure is complete in this service', erasure: id, users: users.length, seconds });
-    return 'done';
   }
 
   async oldestSeconds(): Promise<number> {
@@ -189,6 +171,21 @@ export class UsersErasureSteps implements ErasureSteps {
     return found?.seconds ?? 0;
   }
 
+  /** @returns `isWritten`: whether events were written; `complete`: the erasure that has ended */
+  private async stepOf(manager: EntityManager): Promise<{ outcome: StepOutcome; isWritten?: boolean; complete?: Erasure }> {
+    const erasure = await this.take(manager);
+    if (!erasure) return { outcome: (await this.hasOthers(manager)) ? 'waiting' : 'idle' };
+    this.lastKey = erasure.api_key;
+    if (erasure.outbox_seq === null) return { outcome: 'done', isWritten: await this.eraseSome(manager, erasure) };
+    await manager.query(COMPLETE, [erasure.id]);
+    return { outcome: 'done', isWritten: true, complete: erasure };
+  }
+
+  private report({ id, user_ids: users, requested_at: since }: Erasure): void {
+    const seconds = Math.round((Date.now() - since.getTime()) / 1000);
+    this.logger.log({ msg: 'an erasure is complete in this service', erasure: id, users: users.length, seconds });
+  }
+
   private async take(manager: EntityManager): Promise<Erasure | undefined> {
     // A statement of its own: the next one sees what those have committed that have ended.
     const [{ since }] = await manager.query<[{ since: string }]>(OLDEST_TRANSACTION);
@@ -196,15 +193,18 @@ export class UsersErasureSteps implements ErasureSteps {
     return (await after(this.lastKey))[0] ?? (await after(''))[0];
   }
 
+  /** Whether there are erasures that wait, or that another process works on. */
+  private async hasOthers(manager: EntityManager): Promise<boolean> {
+    return (await manager.query<unknown[]>('SELECT FROM erasures LIMIT 1')).length > 0;
+  }
+
   /** @returns whether events were written */
   private async eraseSome(manager: EntityManager, erasure: Erasure): Promise<boolean> {
     const { id, api_key: apiKey, user_ids: userIds, organization_ids: organizationIds, version } = erasure;
-    const position = [erasure.at_user_id, erasure.at_organization];
-    const [{ users, looked_to: lookedTo }] = await manager.query<[{ users: FoundUser[]; looked_to: User | null }]>(NEXT_USERS, [
-      ...[apiKey, userIds, organizationIds, version],
-      ...position,
-      erasure.requested_at,
-    ]);
+    const { at_user_id: atUserId, at_organization: atOrganization, requested_at: since } = erasure;
+    const values = [apiKey, userIds, organizationIds, version, atUserId, atOrganization, since];
+    const [next] = await manager.query<[{ users: FoundUser[]; looked_to: User | null }]>(NEXT_USERS, values);
+    const { users, looked_to: lookedTo } = next;
     const most = this.sizes.of(apiKey);
     const some = users.slice(0, most);
     const last = (users.length < MOST_USERS && some.length === users.length && lookedTo) || some.at(-1);
@@ -213,9 +213,9 @@ export class UsersErasureSteps implements ErasureSteps {
       return false;
     }
     // The rest of a step takes as long with one user.
-    const since = performance.now();
+    const begunAt = performance.now();
     const { isUnfinished, written } = await eraseOrRenew(manager, some, version);
-    this.sizes.took(apiKey, performance.now() - since, some.length === most);
+    this.sizes.took(apiKey, performance.now() - begunAt, some.length === most);
     if (!isUnfinished)
       await manager.query('UPDATE erasures SET at_user_id = $2, at_organization = $3 WHERE id = $1', [
         id,

@@ -34,8 +34,8 @@ export class DeleteNotificationsHandler {
     await this.existence.requireTenant(context);
     const { deleted, left, next, rows } = await this.deleteOldest(request, context);
     context.rows = rows;
-    const settled = new Set([...deleted, ...left]);
-    const missing = (request.notificationIds ?? []).filter((id) => !settled.has(id));
+    const found = new Set([...deleted, ...left]);
+    const missing = (request.notificationIds ?? []).filter((id) => !found.has(id));
     // fromEntries() creates own properties, even for an id like `__proto__`.
     const data = Object.fromEntries([
       ...deleted.map((id) => [id, DELETED] as const),

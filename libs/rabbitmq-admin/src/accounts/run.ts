@@ -44,7 +44,7 @@ async function create(api: ManagementApi, amqpUrl: string, name: string, request
   if (await api.get<User>(`users/${name}`))
     throw new AccountError(`The account ${name} exists already: change, rotate or delete it.`);
   const url = await setPassword(api, amqpUrl, name);
-  const { lines, data } = await settle(api, name, request).catch((error: unknown) => {
+  const { lines, data } = await apply(api, name, request).catch((error: unknown) => {
     const left = `The account ${name} is there already, and not complete: delete it, and create it again`;
     throw new AccountError(`${(error as Error).message}. ${left}.`, { cause: error });
   });
@@ -64,12 +64,7 @@ async function create(api: ManagementApi, amqpUrl: string, name: string, request
 async function change(api: ManagementApi, name: string, request: AccountRequest): Promise<Output> {
   await requireOurs(api, name);
   const before = (await allPermissions(api)).get(name);
-  const { lines, data } = await settle(
-    api,
-    name,
-    request.keepsPurpose ? await kept(api, name, request, before) : request,
-    before,
-  );
+  const { lines, data } = await apply(api, name, request.keepsPurpose ? await kept(api, name, request, before) : request, before);
   const declared = before && mayDeclare(name, before);
   return {
     lines: [
@@ -93,7 +88,7 @@ async function kept(api: ManagementApi, name: string, request: AccountRequest, b
 }
 
 /** Sets limits, queues and rights of an account exactly as requested. @param before its current permissions */
-async function settle(api: ManagementApi, name: string, request: AccountRequest, before?: Permissions): Promise<Output> {
+async function apply(api: ManagementApi, name: string, request: AccountRequest, before?: Permissions): Promise<Output> {
   const { operations, replies, events } = request;
   const lane = operations.length > 0 ? (request.lane ?? before?.lane ?? (await quietestLane(api))) : undefined;
   const purpose: AccountPurpose = { operations, lane, replies, events };
@@ -104,7 +99,7 @@ async function settle(api: ManagementApi, name: string, request: AccountRequest,
   };
   await setLimits(api, name, limits);
   await boundQueues(api, name);
-  const { queues, lines } = await settleQueues(api, name, request);
+  const { queues, lines } = await applyToQueues(api, name, request);
   await setRights(api, name, rightsFor(name, purpose));
   const exchange = lane === undefined ? undefined : LANES[lane];
   return {
@@ -114,7 +109,7 @@ async function settle(api: ManagementApi, name: string, request: AccountRequest,
 }
 
 /** Declares missing queues, and binds the requested (else the existing) queues to the events. All other queues of the account lose their bindings. */
-async function settleQueues(api: ManagementApi, name: string, { events, queues }: AccountRequest) {
+async function applyToQueues(api: ManagementApi, name: string, { events, queues }: AccountRequest) {
   const found = await listenerQueues(api, name);
   const unnamed = found.length > 0 ? found.map((queue) => queue.name) : [queueName(name)];
   const wanted = events.length === 0 ? [] : (queues?.map((suffix) => queueName(name, suffix)) ?? unnamed);

@@ -1,7 +1,7 @@
 import { leaveSignalsToOthers } from './stop-while-starting';
 import { startTracing } from '@app/tracing/start-tracing';
 import type { TracingConfig } from '@app/tracing/tracing-config';
-import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { collectDefaultMetrics } from 'prom-client';
 import { SHUTDOWN_LIMIT_MS } from './settings/common-settings';
@@ -46,7 +46,7 @@ export async function runService<C extends ServiceConfig>(
   start: (config: C, context: ServiceContext) => Promise<() => Promise<void>>,
 ): Promise<void> {
   // Packages load without a turn of the event loop. A signal that came meanwhile ends the process in this turn.
-  await setImmediate();
+  await immediate();
   const config = configOrExit(Config);
   const pino = createLogger(name, config.logLevel);
   const logger = new NestLogger(pino);

@@ -1,3 +1,4 @@
+import { setImmediate as immediate } from 'node:timers/promises';
 import type { NotificationItem, StoredUser } from '@app/contracts/notifications.get';
 import type { KeptUser, NotificationContent } from '../db/notification-content';
 import { PAGE_BYTES, type StoredNotification } from '../db/pages.repository';
@@ -20,7 +21,7 @@ export async function printed<Stored>(
     items.push(item);
     if (bytes < roundAt) continue;
     roundAt = bytes + BYTES_AT_A_TIME;
-    await new Promise((resolve) => setImmediate(resolve));
+    await immediate();
   }
   return items;
 }

@@ -1,3 +1,4 @@
+import { setImmediate as immediate } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import type { Span } from '@opentelemetry/api';
 import { isDatabaseAway, isRejectedByValue, isTransient, sqlState, violatedConstraint } from '@app/postgres/errors';
@@ -68,7 +69,7 @@ export class NotificationWriter {
     queue.writing++;
     queue.collecting = true;
     // Deliveries of one network packet reach add() in the same turn of the event loop: wait for all of them.
-    await new Promise((resolve) => setImmediate(resolve));
+    await immediate();
     queue.collecting = false;
     const { leaders, followers } = queue.take(alone, this.keysBeingWritten);
     const size = leaders.length + followers.length;

@@ -1,3 +1,4 @@
+import { setImmediate as immediate } from 'node:timers/promises';
 import type { Span } from '@opentelemetry/api';
 import type { PoolClient, QueryResultRow } from 'pg';
 import type { DataSource } from 'typeorm';
@@ -58,6 +59,6 @@ async function reset(client: PoolClient): Promise<void> {
     if (isDatabaseAway(error)) return;
     (client as PoolClient & WritableClient).cutOff(new Error('Connection terminated: its statement timeout cannot be restored'));
     // The pool learns of it before it gets the connection back.
-    await new Promise(setImmediate);
+    await immediate();
   }
 }

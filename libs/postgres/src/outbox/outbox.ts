@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { outside } from '@app/tracing/tracing';
@@ -121,7 +121,7 @@ export class OutboxRelay {
   private async run(): Promise<void> {
     const { signal } = this.closing;
     // All statements that commit in this turn of the event loop share the batch.
-    await new Promise((resolve) => setImmediate(resolve));
+    await immediate();
     while (this.hasWork() && !signal.aborted) {
       try {
         const remembered = await this.publishRemembered();

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as immediate } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import type { Span } from '@opentelemetry/api';
 import { STATEMENT_TIMEOUT_MS } from '@app/postgres/connections/statement-timeout';
@@ -68,7 +68,7 @@ export class MembersWriter {
     queue.writing++;
     queue.collecting = true;
     // Deliveries of one network packet reach add() in the same turn of the event loop: wait for all of them.
-    await setImmediate();
+    await immediate();
     queue.collecting = false;
     const calls = this.take(queue);
     const userIds = calls.flatMap(userIdsOf);

@@ -104,6 +104,23 @@ describe('users/add: a call does not suffer from those beside it', () => {
     });
   });
 
+  it('when its deadline has come near while it waited', async () => {
+    await add({ organizationId: 'o', users: users('b') });
+    await eventsOf();
+    await on.holding(`UPDATE users SET email = 'held' WHERE user_id IN ('a', 'b')`, async (rival) => {
+      const held: Promise<unknown>[] = [];
+      for (const [index, userId] of ['a', 'b'].entries()) {
+        held.push(...addEach(userId));
+        await rival.waiting(index + 1);
+      }
+      const hurried = add({ organizationId: 'o', users: users('c') }, { deadline: Date.now() + 3500 });
+      await Promise.all([hurried, ...addEach('d', 'e')]);
+      await Promise.allSettled(held);
+    });
+    const events = await eventsOf();
+    expect(events.map(({ users: added = [] }) => added.map(({ userId }) => userId)).sort()).toEqual([['c'], ['d', 'e']]);
+  });
+
   it('when all statements wait for the users of others, and try them once more', async () => {
     await add({ organizationId: 'o', users: users('b') });
     await on.holding(`UPDATE users SET email = 'held' WHERE user_id IN ('a', 'b')`, async (rival) => {

@@ -1,5 +1,6 @@
 import { eventually } from '@app/testing/eventually';
 import { messages, refusal, statementsOf, users, usersOnDatabase } from '../../../test/users';
+import { MembersWriter } from './members-writer';
 
 const on = usersOnDatabase();
 
@@ -61,6 +62,16 @@ describe('users/add: calls at the same time share a statement', () => {
     expect(await on.values('SELECT key FROM idempotency_keys')).toEqual(keys);
     const again = await Promise.all(keys.map((idempotencyKey) => add(call, { idempotencyKey })));
     expect(again).toEqual(first);
+  });
+
+  it('and nothing is left of a level without calls', async () => {
+    const writer = new MembersWriter(on.members);
+    const { queues } = writer as unknown as { queues: Map<string, unknown> };
+    const call = { apiKey: 'one', organizationId: 'o', users: [{ userId: 'a', initialGenerated: true }] };
+    const added = ['d', 'd', 'e'].map((id) => writer.add({ ...call, level: { of: 'document', id } }));
+    expect(queues.size).toBe(2);
+    await Promise.all(added);
+    await eventually(() => queues.size === 0);
   });
 });
 

@@ -22,6 +22,17 @@ describe(`${NotificationWriter.name} with an Idempotency-Key`, () => {
     expect(await writers.ids()).toEqual(['made-1']);
   });
 
+  it('returns it to a redelivery, which has the same id', async () => {
+    const redelivered = () => writer.add(withKey('k', { id: 'same' }));
+    expect([await redelivered(), await redelivered()]).toEqual([stored('same'), stored('same')]);
+  });
+
+  it('returns it to one with a near deadline, which has another queue and waits for the answer', async () => {
+    const first = writer.add(withKey('k', { id: 'first' }));
+    const hurried = writer.add(withKey('k', { id: 'hurried', deadline: Date.now() + 1900 }));
+    expect([await first, await hurried]).toEqual([stored('first'), stored('first')]);
+  });
+
   it('refuses another request under the same key', async () => {
     await writer.add(withKey('k', { id: 'n1' }));
     await expect(writer.add(withKey('k', { id: 'n2' }, 'another'))).resolves.toEqual({ outcome: 'keyReused' });

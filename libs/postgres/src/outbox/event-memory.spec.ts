@@ -1,3 +1,4 @@
+import { register } from 'prom-client';
 import { EVENT_MEMORY_BYTES, EVENT_MEMORY_MS, EventMemory } from './event-memory';
 import type { OutboxEvent } from './outbox-event';
 
@@ -43,6 +44,27 @@ describe(EventMemory.name, () => {
     memory.add([anEvent('young')], performance.now());
     await pass();
     expect([passed, lefts]).toEqual([['young'], 1]);
+  });
+
+  it.each([
+    ['are published', () => Promise.resolve()],
+    ['could not be published', () => Promise.reject(new Error('the broker is away'))],
+  ])('has room again after events that %s', async (_, publish) => {
+    const bytes = async () => (await register.getSingleMetric('outbox_memory_bytes')?.get())?.values[0].value;
+    for (let time = 0; time < 2; time++) {
+      memory.add([anEvent('large', EVENT_MEMORY_BYTES)], performance.now());
+      expect(await bytes()).toBe(EVENT_MEMORY_BYTES);
+      await memory.pass(1, publish).catch(() => undefined);
+      expect(await bytes()).toBe(0);
+    }
+    expect(lefts).toBe(0);
+  });
+
+  it('publishes nothing when all events are too old', async () => {
+    memory.add([anEvent('old')], performance.now() - EVENT_MEMORY_MS);
+    const publish = jest.fn();
+    await memory.pass(1, publish);
+    expect([publish.mock.calls, lefts]).toEqual([[], 1]);
   });
 
   it('leaves nothing to the table that it has passed', async () => {

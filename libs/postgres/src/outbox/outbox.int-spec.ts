@@ -151,7 +151,8 @@ describe(OutboxRelay.name, () => {
     await eventually(() => relay.check() !== undefined);
     expect(() => relay.requireRoom()).toThrow(OutboxFull);
     brokerIsBack();
-    await eventually(() => relay.check() === undefined);
+    // Before its next look, 10 s later.
+    await eventually(() => relay.check() === undefined, 8000);
     relay.requireRoom();
     expect(published).toHaveLength(10);
   });

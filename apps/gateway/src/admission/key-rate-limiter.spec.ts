@@ -3,6 +3,11 @@ import { KeyRateLimiter } from './key-rate-limiter';
 describe(KeyRateLimiter.name, () => {
   afterEach(() => jest.restoreAllMocks());
 
+  it('limits nothing when it is switched off', async () => {
+    const limiter = new KeyRateLimiter(0);
+    expect([await limiter.excess('a key'), await limiter.excess('a key')]).toEqual([undefined, undefined]);
+  });
+
   it('asks nobody to wait longer than its window, also when the clock of the machine was set back', async () => {
     const limiter = new KeyRateLimiter(1);
     expect(await limiter.excess('a key')).toBeUndefined();

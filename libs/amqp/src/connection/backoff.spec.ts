@@ -16,7 +16,15 @@ describe(Backoff.name, () => {
     // Lost, and connected again to another node, which is lost as well.
     backoff.succeeded();
     await backoff.wait(signal);
-    expect(waits.mock.calls.map(([ms]) => ms)).toEqual([100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000, 5000, 100]);
+    await backoff.wait(signal);
+    backoff.succeeded();
+    now.mockReturnValue(7_200_000);
+    await backoff.wait(signal);
+    expect(waits.mock.calls.map(([ms]) => ms)).toEqual([
+      ...[100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000, 5000],
+      ...[100, 200],
+      100,
+    ]);
   });
 
   it('waits longer and longer for what fails soon after each success', async () => {

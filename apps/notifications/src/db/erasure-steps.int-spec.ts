@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { eventually } from '@app/testing/eventually';
 import { deleteBy } from '@app/postgres/retention/deletion-loop';
 import { DAY_MS } from '../../test/days';
 import { CANARY, DOCUMENT, Erasures, naming, VERSION } from '../../test/erasures';
@@ -95,6 +96,27 @@ it('rewrites 8 MiB in one step at most, and the notification that exceeds it', a
     before = named.length;
   }
   expect(Math.max(...rewritten)).toBeLessThanOrEqual(9);
+  expect(await on.traces()).toEqual([]);
+});
+
+it('looks again at a notification that has changed since it was read', async () => {
+  for (const organizationId of ['a', 'b']) await on.store(naming({ organizationId }));
+  await on.order();
+  const steps = on.stepsOf();
+  for (let ofPeople = 0; ofPeople < 2; ofPeople++) await steps.step();
+  const rival = on.dataSources[1].createQueryRunner();
+  await rival.startTransaction();
+  await rival.query(`
+    UPDATE notifications SET content = jsonb_set(content::jsonb, '{displayBodyMessage}', '"changed"')::json
+    WHERE organization = (SELECT id FROM organizations WHERE organization_id = 'a')`);
+  const erased = on.erased(steps);
+  await eventually(async () => {
+    const locked = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    return ((await rival.query(locked)) as unknown[]).length > 0;
+  });
+  await rival.commitTransaction();
+  await rival.release();
+  await erased;
   expect(await on.traces()).toEqual([]);
 });
 

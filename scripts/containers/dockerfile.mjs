@@ -20,7 +20,7 @@ const EVERYTHING_IS_AN_ERROR = {
  * Logical lines of a Dockerfile: comments gone, continued lines joined.
  * @param {string} dockerfile
  */
-export function instructions(dockerfile) {
+function instructions(dockerfile) {
   return dockerfile
     .replace(/^\s*#.*\n/gm, '')
     .replace(/\\\n/g, ' ')

@@ -14,7 +14,7 @@ const codeOf = (path) => (existsSync(path) ? readFileSync(path, 'utf8') : undefi
 const DECLARATION = /new _promclient\.(Counter|Gauge|Histogram|Summary)\(/;
 
 /** @returns {{ own: Metric[], default: Metric[] }} all metrics of the services, and those that prom-client has of itself */
-export function metrics() {
+function metrics() {
   const modules = new Map(SERVICES.map((service) => [service, [...modulesOf(mainOf(service), codeOf)].filter(declares)]));
   const declaring = [...new Set([...modules.values()].flat())];
   const elsewhere = declaring.filter((path) => !path.endsWith('/metrics.js'));

@@ -7,7 +7,7 @@ import { createDataSource, type DataSourceSettings } from './connections/data-so
 import { isDatabaseAway, isTimeout, READ_ONLY, reasonOf, sqlState } from './errors';
 
 /** The schema does not match the tool: migrations have not run. */
-export class SchemaObstacle extends Error {}
+class SchemaObstacle extends Error {}
 
 /** The connection ended during the work, so that the outcome of the last statement is unknown. */
 class LostInWork extends Error {}

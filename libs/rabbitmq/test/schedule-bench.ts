@@ -2,7 +2,7 @@ import { FairSchedule } from '../src/schedule/fair-schedule';
 import type { FairScheduleOptions, Work } from '../src/schedule/scheduled-work';
 
 /** Drives a schedule by hand: `finish()` ends the work that has run longest. */
-export class ScheduleBench {
+class ScheduleBench {
   readonly started: string[] = [];
   isOnlyAnswered = false;
   private readonly running: Work[] = [];

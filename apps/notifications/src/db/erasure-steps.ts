@@ -27,7 +27,7 @@ const BYTES_OF_EACH = 16 * 1024;
  * Time from the last changed notification to the end, in milliseconds: a relay may be publishing what it has read before that. An answer of the users
  * service may be stored until 4 s after its question.
  */
-export const SETTLE_MS = UNDER_WAY_MS;
+const SETTLE_MS = UNDER_WAY_MS;
 
 interface Erasure {
   id: string;

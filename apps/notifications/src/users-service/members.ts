@@ -23,7 +23,7 @@ export const FETCH_MS = 15_000;
  * Longest time from a question until its answer is about to be stored, in milliseconds. A process that stood still meanwhile must not bring back what was
  * erased: an erasure ends 10 s after it.
  */
-export const ANSWER_MS = 4000;
+const ANSWER_MS = 4000;
 
 /** Longest wait of one read. */
 const READ_MS = 2000;

@@ -2,7 +2,7 @@ import { expiredCte } from './idempotency-keys.repository';
 import { admittedCte } from './organization.sql';
 
 /** Most pairs of a user and an organization that one statement hides. */
-export const MOST_PAIRS = 5000;
+const MOST_PAIRS = 5000;
 
 /** Most rows of users with the given ids, of all tenants, that are looked through for those of one tenant. It takes 0.15 s. */
 const MOST_OF_ALL_TENANTS = 100_000;

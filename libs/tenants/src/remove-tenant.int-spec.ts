@@ -147,4 +147,19 @@ describe('the removal of a tenant', () => {
     await expect(remove('nobody')).rejects.toThrow('There is no API key nobody');
     expect(await indexes()).toBe(0);
   });
+
+  it('deletes a row that an update has moved since it was found', async () => {
+    await add('moved', 4);
+    await admin.query('INSERT INTO users.folders (organization) VALUES (4)');
+    const writer = await connect();
+    await writer.query('BEGIN; UPDATE users.folders SET folder_id = organization');
+    const removed = remove('moved');
+    const deleting = `SELECT FROM pg_stat_activity WHERE query LIKE 'DELETE FROM users.folders%' AND wait_event_type = 'Lock'
+      AND datname = current_database()`;
+    await eventually(async () => (await admin.query(deleting)).rowCount === 1);
+    await writer.query('COMMIT');
+    await writer.end();
+    expect(await removed).toMatchObject({ 'users.folders': 1 });
+    expect((await admin.query('SELECT FROM users.folders')).rowCount).toBe(0);
+  });
 });

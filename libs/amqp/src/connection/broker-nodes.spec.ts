@@ -34,15 +34,19 @@ describe(BrokerNodes.name, () => {
     }
   });
 
-  it('tries a node that failed after the others, the latest failure last', async () => {
+  it('tries a node that failed after the others for half a minute, the latest failure last', async () => {
     const nodes = new BrokerNodes(THREE);
+    const clock = jest.spyOn(performance, 'now').mockReturnValue(100);
     const {
-      nodes: [first, second],
+      nodes: [first, second, third],
     } = await nodes.order();
     nodes.failed(first);
     nodes.failed(second);
-    const order = await labels(nodes);
-    expect(order.slice(1)).toEqual([first.label, second.label]);
+    clock.mockReturnValue(30_100);
+    expect(await labels(nodes)).toEqual([third.label, first.label, second.label]);
+    clock.mockReturnValue(30_101);
+    expect(await labels(nodes)).toEqual([first.label, second.label, third.label]);
+    clock.mockRestore();
   });
 
   it('spreads over the addresses of one host name, whatever their order in the answer, and goes on without a name that is unknown', async () => {

@@ -45,6 +45,21 @@ describe(DatabasePause.name, () => {
     pause.stop();
   });
 
+  it('probes as soon in a restart as before, also after the database was away for long', async () => {
+    const timers = jest.requireActual<{ setTimeout: (ms: number) => Promise<void> }>('node:timers/promises');
+    const waits = jest.spyOn(timers, 'setTimeout').mockResolvedValue();
+    let failures = 10;
+    const probe = () => (failures-- > 0 ? Promise.reject(new Error('away')) : Promise.resolve());
+    const pause = new DatabasePause(probe, () => undefined);
+    await pause.begin();
+    expect(waits.mock.calls.at(-1)?.[0]).toBeGreaterThanOrEqual(500);
+    jest.advanceTimersByTime(10_001);
+    await pause.begin();
+    expect(waits).toHaveBeenCalledTimes(12);
+    expect(waits.mock.calls.at(-1)?.[0]).toBeLessThanOrEqual(100);
+    waits.mockRestore();
+  });
+
   it('does not say that the database is back when the process stops', async () => {
     const { pause, states } = setUp();
     const over = pause.begin();

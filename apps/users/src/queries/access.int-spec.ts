@@ -1,6 +1,7 @@
 import type { AccessType } from '@app/contracts/access';
 import type { ListContactsRequest } from '@app/contracts/contacts.list';
 import { eventually } from '@app/testing/eventually';
+import { DocumentsRepository } from '../db/documents.repository';
 import { usersOnDatabase } from '../../test/users';
 
 const on = usersOnDatabase();
@@ -132,6 +133,12 @@ describe('documents.set', () => {
       status: 'UNAUTHENTICATED',
     });
     expect(await on.values('SELECT document_id FROM documents')).toEqual([]);
+  });
+
+  it('does nothing when the statement reaches the database too late', async () => {
+    const document = { apiKey: 'one', organizationId: 'org', documentId: 'd', access: 'public', deadline: Date.now() - 500 };
+    expect(await new DocumentsRepository(on.dataSource).set(document)).toEqual({ outcome: 'missed' });
+    expect(await on.values('SELECT organization_id FROM organizations')).toEqual([]);
   });
 });
 

@@ -162,6 +162,17 @@ it('ends a session for every copy of its cookie', async () => {
   expect((await app.inject({ url: '/page', headers: { cookie } })).statusCode).toBe(303);
 });
 
+it('ends a session after twelve hours, also when a browser keeps its cookie', async () => {
+  const headers = await signedIn();
+  const statusIn = async (hours: number) => {
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + hours * 3_600_000);
+    const { statusCode } = await app.inject({ url: '/page', headers });
+    clock.mockRestore();
+    return statusCode;
+  };
+  expect([await statusIn(11.9), await statusIn(12)]).toEqual([200, 303]);
+});
+
 it('has no secret in a log, and no markup or internal in an error', async () => {
   const { cookie } = await signedIn();
   await signIn('wrong token of somebody');

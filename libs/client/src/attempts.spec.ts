@@ -32,6 +32,13 @@ describe(attempt.name, () => {
     expect(await outcomeOf(...statuses)).toBe(outcome);
   });
 
+  it('waits longer after each failure', async () => {
+    const since = performance.now();
+    expect(await outcomeOf('UNAVAILABLE', 'UNAVAILABLE', 'UNAVAILABLE', 'OK')).toBe('OK');
+    // At least half of 50, 100 and 200 ms. A timer may be early by a millisecond.
+    expect(performance.now() - since).toBeGreaterThan(175 - 3);
+  });
+
   describe('of which the first has failed', () => {
     const TIMEOUT_MS = 1000;
     let now: number;

@@ -43,5 +43,6 @@ describe(RunningWork.name, () => {
     fail(new Error('lost'));
     await expect(work).rejects.toThrow('lost');
     await over;
+    expect((running as unknown as { works: Set<unknown> }).works.size).toBe(0);
   });
 });

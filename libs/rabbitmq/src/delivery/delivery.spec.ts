@@ -23,6 +23,16 @@ describe(Delivery.name, () => {
     expect(aDelivery({ redelivered: true }).crashes).toBe(0);
   });
 
+  it.each([
+    ['commands', true],
+    ['queries', false],
+  ] as const)('may have crashed its consumers after two returns, unless it can be asked again: %s', (kind, isSuspect) => {
+    const delivery = aDelivery({ redelivered: true }, { queue: { kind } });
+    Object.assign(delivery.message.fields, { redelivered: true });
+    Object.assign(delivery.message.properties, { headers: { 'x-delivery-count': 2 } });
+    expect(delivery.isSuspect).toBe(isSuspect);
+  });
+
   it('waits less than the broker does for an ack (30 minutes), whatever deadline its publisher has invented', () => {
     expect(aDelivery({ awaited: true, deadline: Date.now() + 2 ** 40 }).patience).toBe(900_000);
   });

@@ -44,4 +44,23 @@ describe(AddNotificationHandler.name, () => {
     await add(undefined, { createOrganization: false });
     expect(require.mock.calls.at(-1)).toMatchObject([{ organizationId: 'org', organization: true, document: false }, {}]);
   });
+
+  it('is for all without users, and for these with some, unless it says so', async () => {
+    const notifyUsers = [{ userId: 'reader' }];
+    await add(undefined, { notificationId: 'nobody named' });
+    await add(undefined, { notificationId: 'one named', notifyUsers });
+    await add(undefined, { notificationId: 'all said', notifyUsers, notifyAll: true });
+    await add(undefined, { notificationId: 'nobody said', notifyAll: false });
+    const rows = await database.dataSources[0].query<{ id: string }[]>(
+      `SELECT id FROM notifications WHERE notify_all AND id LIKE '% %' ORDER BY id`,
+    );
+    expect(rows.map(({ id }) => id)).toEqual(['all said', 'nobody named']);
+  });
+
+  it('is the same one again, whatever may be created for it', async () => {
+    const answers = [];
+    for (const createDocument of [undefined, false, true])
+      answers.push(await add(undefined, { notificationId: 'same', createDocument }));
+    expect(answers).toEqual(Array(3).fill(answers[0]));
+  });
 });

@@ -7,6 +7,8 @@ import { gate } from '@app/testing/gate';
 import { metricValue } from '@app/testing/metric-value';
 import type { UsersHandlers } from '@app/testing/system/users-stub';
 import { RabbitClient } from '../src/client/rabbit.client';
+import type { AckBatcher } from '../src/delivery/ack-batcher';
+import type { ConsumedQueue } from '../src/topology/consumed-queues';
 import { CallsBench } from './calls-bench';
 import { BODY, CALL, failure } from './stubbed-users';
 
@@ -43,6 +45,25 @@ describe('calls at work', () => {
     open();
     await Promise.all(calls);
     expect(most).toBe(3);
+  });
+
+  it('forgets what waits for its turn when its channel ends, because the broker delivers it again', async () => {
+    await bench.server?.close();
+    await bench.startServer(2);
+    const { open, opened } = gate();
+    handlers.add = () => opened;
+    const calls = Array.from({ length: 10 }, () => client.call(AddUsers, BODY, CALL));
+    const ofCalls = (metric: string) => metricValue(metrics, metric, { queue: 'users.calls' });
+    await eventually(async () => (await ofCalls('rabbitmq_deliveries_in_flight')) === calls.length);
+    const { consumers } = bench.server as unknown as { consumers: Map<ConsumedQueue, { consuming: { acks: AckBatcher } }> };
+    const [, { consuming }] = [...consumers].find(([{ name }]) => name === 'users.calls')!;
+    // An unknown delivery tag makes the broker close the channel.
+    consuming.acks.channel.ack({ fields: { deliveryTag: 999 } } as never);
+    await eventually(async () => (await ofCalls('rabbitmq_redeliveries_total')) === calls.length);
+    // The two that ran before are running still.
+    expect(await ofCalls('rabbitmq_deliveries_in_flight')).toBe(2 + calls.length);
+    open();
+    await Promise.all(calls);
   });
 
   it('handles a light command of another key while heavy ones wait that are more than there are places', async () => {

@@ -45,6 +45,22 @@ describe('ImpatientClient', () => {
     await giveUp();
   });
 
+  it('waits while parts of an answer arrive', async () => {
+    const holder = new Client(link.url);
+    await holder.connect();
+    await holder.query('SELECT pg_advisory_lock($1, n) FROM generate_series(1, 2) n', [process.pid]);
+    await connect(4000);
+    let silences = 0;
+    internalsOf(client).connection.stream.on('timeout', () => {
+      void holder.query('SELECT pg_advisory_unlock($1, $2)', [process.pid, ++silences]);
+    });
+    const large = `SELECT repeat('x', 20000), pg_advisory_lock($1, n) FROM generate_series(1, 2) n`;
+    expect((await client.query(large, [process.pid])).rowCount).toBe(2);
+    expect(silences).toBe(2);
+    await client.end();
+    await holder.end();
+  });
+
   it('waits without a limit while the server works, and gives up when it has stopped', async () => {
     client = new UnlimitedClient({ servers: new DatabaseServers(link.url) }, 2000);
     await client.connect();

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { register } from 'prom-client';
 import { eventually } from '@app/testing/eventually';
 import { gate } from '@app/testing/gate';
 import { numbered, outboxBench } from '../../test/outbox-bench';
@@ -84,6 +85,8 @@ describe(OutboxRelay.name, () => {
 
   it('keeps events that must be published again, does not delay the others, and publishes them later', async () => {
     const old = numbered(450);
+    const failed = async () => (await register.getSingleMetric('outbox_failures_total')?.get())?.values[0].value ?? 0;
+    const failedBefore = await failed();
     let refusing = true;
     let rounds = 0;
     const relay = bench.relayTo(async (events) => {
@@ -102,6 +105,7 @@ describe(OutboxRelay.name, () => {
     expect(published).toContain('e7');
     await eventually(async () => (await bench.left()).every((id) => id.startsWith('e')));
     expect(await bench.left()).toEqual(old.filter((id) => id !== 'e7'));
+    expect(await failed()).toBeGreaterThan(failedBefore);
     refusing = false;
     await eventually(async () => (await bench.left()).length === 0);
     expect(published.filter((id) => id.startsWith('e')).toSorted()).toEqual(old.toSorted());

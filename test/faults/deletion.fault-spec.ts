@@ -125,7 +125,7 @@ describe('deletion', () => {
       await process.stop('SIGKILL');
       for (const { toBroker } of cluster.writers) toBroker.heal();
       await process.start();
-      const answers = Object.values((await deleted) as object);
+      const answers = Object.values(await deleted);
       expect({ seed, answers }).toEqual({ seed, answers: ids.map(() => ({ success: true, message: 'Notification deleted.' })) });
       await repeated;
       await repeat(ids);

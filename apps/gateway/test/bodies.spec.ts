@@ -1,5 +1,9 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { HTTP_MESSAGES } from '@app/contracts/all-messages';
-import { RunningGateway } from './running-gateway';
+import { eventually } from '@app/testing/eventually';
+import { responsesIn, RunningGateway } from './running-gateway';
+import { head } from './sent-calls';
 
 const OPERATIONS = HTTP_MESSAGES.map(({ http }) => http.path);
 
@@ -99,5 +103,42 @@ describe('a body', () => {
     const { status, headers } = await gateway.post('/v1/users/add', '{', { connection: 'keep-alive' });
     expect([status, headers.connection]).not.toContain('close');
     expect(status).toBe(400);
+  });
+
+  describe('that is refused before it has arrived, on a connection that ends', () => {
+    const MEBIBYTE = 1024 * 1024;
+    let socket: Socket;
+    afterEach(() => {
+      socket.destroy();
+      gateway.readiness.draining = false;
+    });
+    /** Resolves when the client has read its refusal, and has not sent its body. */
+    const refusal = async ({ port }: RunningGateway, headers: string) => {
+      socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+      let text = '';
+      socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+      socket.write(head(8 * MEBIBYTE, headers));
+      await once(socket, 'end');
+      expect(responsesIn(text).map((one) => [one.status, one.headers.connection])).toEqual([[413, 'close']]);
+    };
+
+    it.each([
+      ['by its client', 'connection: close\r\n', false],
+      ['by the drain', '', true],
+    ])('%s, is read to its end, and the client is not reset', async (_, headers, draining) => {
+      gateway.readiness.draining = draining;
+      await refusal(gateway, headers);
+      socket.end(Buffer.alloc(8 * MEBIBYTE, ' '));
+      await once(socket, 'close');
+    });
+
+    it('is waited for within the time of a request', async () => {
+      const limits = { requestTimeoutMs: 500, headersTimeoutMs: 500, checkEveryMs: 20 };
+      const impatient = await RunningGateway.start({ limits });
+      const open = await impatient.metric('gateway_connections');
+      await refusal(impatient, 'connection: close\r\n');
+      await eventually(async () => (await impatient.metric('gateway_connections')) === open);
+      await impatient.stop();
+    });
   });
 });

@@ -57,16 +57,30 @@ export function requestsInPieces(arrived: (request: IncomingMessage, bytes: numb
   };
 }
 
-/** Reads and drops the rest of a body whose request is answered already. Node would do it itself, and would not pass the pieces on to be counted. */
+/** Reads and drops the rest of a body whose request is answered already, also behind an answer that ends the connection. */
 export function dropRestAfter(response: ServerResponse): void {
   const { req: request } = response;
-  if (request.headers['transfer-encoding'] === undefined) return;
   // Before Node's own listener, which leaves a request alone that is being read.
   response.prependOnceListener('finish', () => {
     if (request.complete) return;
+    endBehindRest(response);
+    if (request.headers['transfer-encoding'] === undefined) return;
+    // Node would do it itself, and would not pass the pieces on to be counted.
     request.read(0);
     request.resume();
   });
+}
+
+/** Node would close the connection at once. That resets a client that is still sending, and a proxy then answers 502 in place of the refusal. */
+function endBehindRest(response: ServerResponse): void {
+  const { req: request } = response;
+  const { socket } = request;
+  socket.destroySoon = () => {
+    socket.end();
+    request.once('close', () => socket.destroy());
+  };
+  // Node has called it by then, if the answer was the last one.
+  response.once('close', () => Reflect.deleteProperty(socket, 'destroySoon'));
 }
 
 function enlarged(buffer: Buffer, bytes: number, size: number): Buffer {

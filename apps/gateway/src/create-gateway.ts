@@ -105,9 +105,12 @@ export async function createGateway({
     }
     done();
   });
+  // Node calls it when the server closes. Not at once: a call may be on its way, and a proxy would answer it with 502. What has arrived by
+  // then is read before setImmediate().
+  const closeIdle = () => setImmediate(() => connections.closeIdle());
+  Object.assign(fastify.server, { closeIdleConnections: () => setTimeout(closeIdle, serverLimits.lastCallMs).unref() });
   fastify.addHook('preClose', async () => {
     readiness.draining = true;
-    connections.closeIdle();
     setTimeout(() => connections.closeSlow(), serverLimits.lastArrivalMs).unref();
   });
   serveDocumentation(fastify);

@@ -55,11 +55,11 @@ void runService('gateway', GatewayConfig, async (config, { logger, readiness, re
   await rabbit.connect();
   revocations.start();
   const stopProbing = probeUsers(authenticator, rabbit);
-  const stopListening = await listen(app, { port: config.port, host: await addressToListenOn(config.host) });
+  const close = await listen(app, { port: config.port, host: await addressToListenOn(config.host) });
   logger.log({ msg: 'listening', url: await app.getUrl() });
   return async () => {
     stopProbing();
-    const answered = Promise.all([app.close(), stopListening()]);
+    const answered = close();
     await within(RUNNING_CALLS_MS, answered);
     await Promise.all([rabbit.close(), revocations.close(), answered]);
   };

@@ -41,6 +41,21 @@ describe('close', () => {
     await closed;
   });
 
+  it('answers a call that is on its way to an idle connection, as the last one there', async () => {
+    const gateway = await RunningGateway.start({ limits: { lastCallMs: 60_000 } });
+    const used = await gateway.connect();
+    used.write(CALL);
+    await once(used, 'data');
+    const sockets = [used, await gateway.connect()];
+    const closed = gateway.stop();
+    await eventually(() => !gateway.app.getHttpServer().listening);
+    const answers = sockets.map(textOf);
+    for (const socket of sockets) socket.write(CALL);
+    for (const text of await Promise.all(answers))
+      expect(responsesIn(text).map(({ status, headers }) => [status, headers.connection])).toEqual([[200, 'close']]);
+    await closed;
+  });
+
   it('sends all answers that a connection owes, and the last of them ends it', async () => {
     const gateway = await RunningGateway.start({ config: { maxInFlight: 3 } });
     const { socket, answers, finish } = await owingTwo(gateway);

@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
-import { RunningGateway } from './running-gateway';
+import { responsesIn, RunningGateway, textOf } from './running-gateway';
+import { CALL } from './sent-calls';
 
 describe('the port', () => {
   it('has several connections accepted in an iteration of the event loop, where the system can', async () => {
@@ -16,6 +17,17 @@ describe('the port', () => {
     expect(Math.max(...counts) > 1).toBe(canShare);
     for (const client of clients) client.destroy();
     await gateway.stop();
+  });
+
+  it('is closed when the connections that wait there are accepted, and their calls are answered', async () => {
+    const gateway = await RunningGateway.start();
+    const clients = Array.from({ length: 50 }, () => connect(gateway.port, '127.0.0.1').on('error', () => undefined));
+    const answers = clients.map(textOf);
+    for (const client of clients) client.write(CALL);
+    const closed = gateway.stop();
+    const statuses = (await Promise.all(answers)).map((text) => responsesIn(text).map(({ status }) => status));
+    expect(statuses).toEqual(clients.map(() => [200]));
+    await closed;
   });
 
   it('is not shared with another process', async () => {

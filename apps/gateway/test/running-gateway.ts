@@ -59,7 +59,8 @@ export class Log extends Writable {
 export class RunningGateway {
   private constructor(
     readonly app: NestFastifyApplication,
-    private readonly stopListening: () => Promise<void>,
+    /** Closes it, when its running calls are answered. */
+    readonly stop: () => Promise<void>,
     readonly port: number,
     readonly rabbit: StubRabbit,
     readonly readiness: Readiness,
@@ -82,9 +83,9 @@ export class RunningGateway {
       logger: new NestLogger(pino({ level: 'debug' }, log)),
       limits,
     });
-    const stopListening = await listen(app, { port, host: '127.0.0.1' });
+    const stop = await listen(app, { port, host: '127.0.0.1' });
     const address = app.getHttpServer().address() as AddressInfo;
-    return new RunningGateway(app, stopListening, address.port, rabbit, readiness, log);
+    return new RunningGateway(app, stop, address.port, rabbit, readiness, log);
   }
 
   /** A POST with credentials and a JSON body; `headers` may override them. */
@@ -129,10 +130,6 @@ export class RunningGateway {
   /** All gateways of a process share it, see {@link metricValue}. */
   metric(name: string, labels?: Record<string, string>): Promise<number> {
     return metricValue(register, name, labels);
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all([this.app.close(), this.stopListening()]);
   }
 }
 

@@ -90,9 +90,9 @@ export class Connections {
     this.unproved.left(socket);
   }
 
-  /** Closes every connection that owes nothing, also those that never sent a request: the server's own close waits for these. */
+  /** Closes every connection that is idle, also those that never sent a request: the server's own close waits for these. */
   closeIdle(): void {
-    for (const [socket, { owed }] of this.open) if (owed.length === 0) socket.destroy();
+    for (const [socket, { owed }] of this.open) if (owed.length === 0 && !this.isArriving(socket)) socket.destroy();
   }
 
   /** Closes every connection that is idle, whose request is still arriving, or whose client does not read its answers, from now on at each check. */

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Server as HttpServer } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
 import { createServer, type AddressInfo, type ListenOptions, type Server } from 'node:net';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SERVER_LIMITS } from './server-limits';
@@ -9,6 +10,8 @@ import { SERVER_LIMITS } from './server-limits';
  * up to 100 ms, and behind the thousand connections of one socket a caller's new connection then waits for seconds.
  */
 const SOCKETS = 64;
+/** Most connections of one socket that are accepted before it closes. */
+const MOST_WAITING = 64;
 
 export interface Where {
   port: number;
@@ -18,21 +21,36 @@ export interface Where {
 /**
  * Lets the application listen at a port, with several sockets where the system can.
  *
- * @returns closes the sockets. Call it when the application begins to close; it resolves when their last connection has ended
+ * @returns closes the application; it resolves when the last connection has ended
  * @throws Error when another process listens at the port
  */
 export async function listen(app: NestFastifyApplication, where: Where): Promise<() => Promise<void>> {
   const options = { ...where, backlog: SERVER_LIMITS.backlog };
   if (!(await canShare(where.host))) {
     await app.listen(options);
-    return async () => undefined;
+    return () => acceptWaiting(app.getHttpServer()).then(() => app.close());
   }
   await requireFree(where);
   await app.listen(shared(options));
   const server: HttpServer = app.getHttpServer();
   const { port } = server.address() as AddressInfo;
   const others = await Promise.all(Array.from({ length: SOCKETS - 1 }, () => another(server, shared({ ...options, port }))));
-  return () => closed(others);
+  return async () => {
+    await acceptWaiting(server);
+    await Promise.all([app.close(), closed(others)]);
+  };
+}
+
+/** Accepts the connections that wait for it: when a socket closes, the system resets them. */
+async function acceptWaiting(server: HttpServer): Promise<void> {
+  let accepted = 0;
+  const count = () => accepted++;
+  server.on('connection', count);
+  for (let before = -1, iterations = 0; accepted > before && iterations < MOST_WAITING; iterations++) {
+    before = accepted;
+    await setImmediate();
+  }
+  server.off('connection', count);
 }
 
 /** Whether several sockets can listen at one port. Linux spreads the connections over them, and Node has the option since 22.12. */

@@ -6,6 +6,8 @@ export const SERVER_LIMITS = {
   headersTimeoutMs: 10_000,
   /** Time from the same start to the end of its body. */
   requestTimeoutMs: 15_000,
+  /** Time that an idle connection stays open once the server closes. Its next answer ends it, and a proxy learns that nothing listens any more. */
+  lastCallMs: 500,
   /** Time that a request may still arrive, and a client may read its answer, once the server closes: Node checks no timeouts then. */
   lastArrivalMs: 10_000,
   /** Interval of the checks of these timeouts and of unread answers. */

@@ -30,6 +30,13 @@ export class GatewayConfig extends Settings({
     { min: 1, max: 100_000 },
     'Calls in flight in one gateway process; further ones are answered with 429. One queue may have 60 % of them, one API key 80 % of that. Choose about the number of calls that the process handles in a quarter of a second: then refusals stay quick under overload.',
   ),
+  // The default is longer than that of most proxies (60 to 120 s), and shorter than that of routers that translate addresses (from 240 s).
+  keepAliveTimeoutMs: duration(
+    'KEEP_ALIVE_TIMEOUT',
+    '125s',
+    { max: '2h' },
+    'How long an idle connection is kept. Longer than the proxy in front keeps it: that one must close first.',
+  ),
   authStaleMaxMs: duration(
     'AUTH_STALE_MAX',
     '10m',

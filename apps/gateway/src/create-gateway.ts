@@ -31,7 +31,7 @@ import { UnprovedConnections } from './server/unproved-connections';
 import { serveDocumentation } from './docs/documentation';
 
 export interface GatewayParts {
-  config: Pick<GatewayConfig, 'requestTimeoutMs' | 'rateLimitPerSecond' | 'maxInFlight'>;
+  config: Pick<GatewayConfig, 'requestTimeoutMs' | 'rateLimitPerSecond' | 'maxInFlight' | 'keepAliveTimeoutMs'>;
   rabbit: Pick<RabbitClient, 'call'>;
   authenticator: Authenticator;
   logger: NestLogger;
@@ -66,7 +66,8 @@ export async function createGateway({
     traceRequest(request, reply, connections);
     logRequests(request, reply, connections, logger, strangers);
   };
-  const adapter = createAdapter(connections, pieces, strangers, serverLimits, begin);
+  const { keepAliveTimeoutMs } = config;
+  const adapter = createAdapter(connections, pieces, strangers, { ...serverLimits, keepAliveTimeoutMs }, begin);
   const fastify = adapter.getInstance();
   refuseUnread(fastify.server, admission, tooMany, connections);
   connections.watch(fastify.server);
@@ -128,7 +129,7 @@ function createAdapter(
   connections: Connections,
   pieces: SmallPieces,
   strangers: StrangerLines,
-  limits: ServerLimits,
+  limits: ServerLimits & Pick<GatewayConfig, 'keepAliveTimeoutMs'>,
   begin: (request: FastifyRequest, reply: FastifyReply) => void,
 ): FastifyAdapter {
   return new FastifyAdapter({

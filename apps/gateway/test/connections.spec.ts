@@ -163,7 +163,6 @@ describe('connections', () => {
     expect(gateway.app.getHttpServer()).toMatchObject({
       headersTimeout: 10_000,
       requestTimeout: 15_000,
-      keepAliveTimeout: 65_000,
       // One more than is served: it shows that there were too many.
       maxHeadersCount: 129,
     });
@@ -237,7 +236,10 @@ describe('connections', () => {
   });
 
   it('that are idle after an answer, or were never used, are closed', async () => {
-    const gateway = await RunningGateway.start({ limits: { keepAliveTimeoutMs: 500, headersTimeoutMs: 2000, checkEveryMs: 20 } });
+    const gateway = await RunningGateway.start({
+      config: { keepAliveTimeoutMs: 500 },
+      limits: { headersTimeoutMs: 2000, checkEveryMs: 20 },
+    });
     const used = await gateway.connect();
     used.write(CALL);
     const [received] = responsesIn(await textOf(used));

@@ -76,7 +76,7 @@ export class RunningGateway {
     const readiness = new Readiness();
     const log = new Log();
     const app = await createGateway({
-      config: { requestTimeoutMs: 5000, rateLimitPerSecond: 0, maxInFlight: 1000, ...config },
+      config: { requestTimeoutMs: 5000, rateLimitPerSecond: 0, maxInFlight: 1000, keepAliveTimeoutMs: 125_000, ...config },
       rabbit,
       authenticator: new Authenticator(rabbit, 600_000),
       readiness,

@@ -12,8 +12,6 @@ export const SERVER_LIMITS = {
   lastArrivalMs: 10_000,
   /** Interval of the checks of these timeouts and of unread answers. */
   checkEveryMs: 1000,
-  /** Time that an idle connection is kept. Longer than at load balancers (60 s), so that they close first. */
-  keepAliveTimeoutMs: 65_000,
   /** Size of the headers with the request line. Limits the number of headers too. */
   maxHeaderBytes: 16 * 1024,
   /**

@@ -65,6 +65,8 @@ describe(CollaborationClient.name, () => {
       await expect(sent).rejects.toMatchObject({ status: 'INVALID_ARGUMENT', message: 'users.remove.v1 is not an operation.' });
     for (const maxPending of [0, NaN])
       expect(() => new CollaborationClient({ url: broker.url, name: 'billing', maxPending })).toThrow(RangeError);
+    for (const name of ['', undefined as unknown as string])
+      expect(() => new CollaborationClient({ url: broker.url, name })).toThrow('name must have 1 to 200 bytes.');
     expect(() => new CollaborationClient({ url: '', name: 'billing' })).toThrow(/^url must be a URL that starts with amqp/);
   });
 

@@ -83,7 +83,7 @@ export class CollaborationClient {
 
   /** @throws Error when the URL is not a valid broker URL (without quoting it); RangeError for another invalid option */
   constructor(private readonly options: ClientOptions) {
-    const { url, name, caFile, certFile, keyFile, maxPending = 1 } = options;
+    const { url, name = '', caFile, certFile, keyFile, maxPending = 1 } = options;
     if (!(maxPending >= 1)) throw new RangeError('maxPending must be at least 1.');
     if (name === '' || Buffer.byteLength(name) > MAX_NAME_BYTES) throw new RangeError('name must have 1 to 200 bytes.');
     const tlsFiles = { caFile, certFile, keyFile };

@@ -32,8 +32,10 @@ async function call(operation, data) {
     body: JSON.stringify({ data: { organizationId: ORGANIZATION, ...data } }),
     signal: AbortSignal.timeout(10_000),
   }).catch(() => undefined);
-  if (!response) throw new Refused(503, 'The notifications are not there for the moment.');
-  const { result, error } = await response.json();
+  // A proxy that answers in place of the gateway has no JSON.
+  const answer = await response?.json().catch(() => undefined);
+  if (!answer) throw new Refused(503, 'The notifications are not there for the moment.');
+  const { result, error } = answer;
   if (error) throw new Refused(response.status, error.message);
   return result;
 }

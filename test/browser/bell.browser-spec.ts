@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Client } from 'pg';
@@ -157,5 +158,13 @@ describe('the bell', () => {
     await system.services.gateway.stop();
     await look();
     await page.getByText('The notifications are not there for the moment.').waitFor();
+  });
+
+  it('says the same when a proxy answers in place of the gateway, and not in JSON', async () => {
+    const proxy = createServer((_, response) => response.writeHead(502, { 'content-type': 'text/html' }).end('<html>'));
+    await once(proxy.listen(Number(new URL(system.services.gateway.url).port), '127.0.0.1'), 'listening');
+    const answer = await fetch(`${url}/api/count`, { headers: { cookie: 'user=grace' } });
+    expect([answer.status, await answer.text()]).toEqual([503, '{"error":"The notifications are not there for the moment."}']);
+    proxy.close();
   });
 });

@@ -178,4 +178,14 @@ describe('a failing command without a caller that waits', () => {
     // Delivered once: a requeue would have counted as another delivery.
     expect([properties.messageId, properties.headers?.['x-dead-status']]).toEqual(['kept', 'NOT_FOUND']);
   });
+
+  it('has 20 log lines a minute of its publisher, because an outage may end in tens of thousands of letters', async () => {
+    handlers.add = () => {
+      throw new ApiError('NOT_FOUND', 'No such organization.');
+    };
+    for (let number = 0; number < 30; number++) users.publish(BODY);
+    await eventually(async () => (await users.channel.checkQueue(REFUSED)).messageCount === 30);
+    expect(deaths().length).toBeGreaterThan(0);
+    expect(deaths().length).toBeLessThanOrEqual(20);
+  });
 });

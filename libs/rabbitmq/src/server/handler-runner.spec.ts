@@ -48,12 +48,16 @@ describe(HandlerRunner.name, () => {
     expect(warn).toHaveBeenCalledWith(expect.objectContaining({ msg: 'the database is away', reason: 'ECONNREFUSED' }));
   });
 
-  it('writes 20 lines a minute of a publisher about it: queries go on, and there may be thousands a second', async () => {
-    const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
-    const handlers = new Map<string, MessageHandler>([[PATTERN, () => Promise.reject(new Error('away'))]]);
-    const runner = new HandlerRunner(handlers, { isUnavailable: () => true });
+  it.each([
+    ['a database that is away', 'warn', { isUnavailable: () => true }],
+    ['a full disk', 'warn', { isTransient: () => true }],
+    ['a bug', 'error', {}],
+  ] as const)('writes 20 lines a minute of a publisher about %s: there may be thousands a second', async (_, level, options) => {
+    const written = jest.spyOn(Logger.prototype, level).mockReturnValue();
+    const handlers = new Map<string, MessageHandler>([[PATTERN, () => Promise.reject(new Error('failed'))]]);
+    const runner = new HandlerRunner(handlers, options);
     for (let time = 0; time < 30; time++) await runner.outcomeOf(aDelivery({ pattern: PATTERN }));
-    expect(warn).toHaveBeenCalledTimes(20);
+    expect(written).toHaveBeenCalledTimes(20);
   });
 
   it('writes nothing about a refusal that the database has not caused', async () => {

@@ -1,4 +1,3 @@
-import { Logger } from '@nestjs/common';
 import type { MessageHandler } from '@nestjs/microservices';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { reasonOf } from '@app/amqp/connection/failures';
@@ -9,7 +8,7 @@ import { MAX_BODY_BYTES, MAX_QUERY_BYTES, parseJson } from '@app/contracts/json'
 import { runIn } from '@app/tracing/tracing';
 import { isBug, type Outcome } from '../settle/ack-policy';
 import { PublisherLines } from '../settle/publisher-lines';
-import { about, type Delivery } from '../delivery/delivery';
+import type { Delivery } from '../delivery/delivery';
 import type { DeliveryContext } from '../delivery/delivery-context';
 import type { PublisherRights } from './publisher-rights';
 import type { RabbitServerOptions } from './rabbit-server-options';
@@ -28,10 +27,15 @@ function mostBytesOf({ kind, context }: Delivery): number {
 
 /** Passes a delivery to its handler, if that is allowed, and returns the outcome. */
 export class HandlerRunner {
-  private readonly logger = new Logger('RabbitMQ');
   private readonly refusals = new PublisherLines('refused a message', 'refused more messages of a publisher');
   /** Each query meets a database that is away, for as long as it is. */
   private readonly away = new PublisherLines('the database is away', 'more messages of a publisher met a database that is away');
+  /** So does each command while a disk is full, and it is tried eight times. */
+  private readonly transients = new PublisherLines(
+    'a transient error of the database',
+    'more messages of a publisher met a transient error of the database',
+  );
+  private readonly bugs = new PublisherLines('a handler failed', 'a handler failed for more messages of a publisher', 'error');
 
   constructor(
     private readonly handlers: ReadonlyMap<string, MessageHandler>,
@@ -73,8 +77,8 @@ export class HandlerRunner {
 
   private malformed(delivery: Delivery, thrown: unknown): Outcome {
     const error = thrown instanceof ApiError ? thrown : new ApiError('INVALID_ARGUMENT', 'The message cannot be read.');
-    // Any other one has a line as a letter, as long as the quota of its publisher lasts.
-    if (delivery.context.awaited || delivery.kind === 'queries') this.refusals.write(delivery, error.message);
+    // Any other one has its line as a letter.
+    if (delivery.context.awaited || delivery.kind === 'queries') this.refusals.write(delivery, { reason: error.message });
     return { kind: 'malformed', error };
   }
 
@@ -104,20 +108,18 @@ export class HandlerRunner {
     } catch (error) {
       const { message, stack = message, cause } = (error ?? {}) as Partial<Error>;
       if (await isUnavailable?.(error)) {
-        this.away.write(delivery, reasonOf(error));
+        this.away.write(delivery, { reason: reasonOf(error) });
         return { kind: 'databaseAway' };
       }
       if (isTimeout?.(error)) delivery.cancelledAfterMs = performance.now() - since;
       // The caller is told that nothing was done. Why is in this line only.
       const transient = [error, cause].find((one) => isTransient?.(one));
-      if (transient) {
-        this.logger.warn({ msg: 'a transient error of the database', reason: reasonOf(transient), ...about(delivery) });
-      }
+      if (transient) this.transients.write(delivery, { reason: reasonOf(transient) });
       if (isTransient?.(error)) {
         return { kind: 'failed', error: new ApiError('UNAVAILABLE', 'The service could not do it now. Nothing was executed.') };
       }
       // Never log the error object: database errors contain the values of the statement.
-      if (isBug(error)) this.logger.error({ msg: 'a handler failed', stack, ...about(delivery) });
+      if (isBug(error)) this.bugs.write(delivery, { stack });
       return { kind: 'failed', error };
     }
   }

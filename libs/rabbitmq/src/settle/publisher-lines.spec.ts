@@ -10,7 +10,7 @@ describe(PublisherLines.name, () => {
 
   const refuse = (userId: string, times: number) => {
     for (let time = 0; time < times; time++)
-      refusals.write(aDelivery({ userId, pattern: 'users.exists.v1', awaited: true }), 'The body must be JSON.');
+      refusals.write(aDelivery({ userId, pattern: 'users.exists.v1', awaited: true }), { reason: 'The body must be JSON.' });
   };
   const written = () => lines.splice(0).map(({ msg, publisher, messages }) => [msg, publisher, messages]);
 

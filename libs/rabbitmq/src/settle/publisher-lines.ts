@@ -14,18 +14,23 @@ export class PublisherLines {
   /** By publisher. Bounded, because the broker vouches for the accounts. */
   private readonly counts = new Map<string, number>();
 
-  /** @param rest the message of the line that counts */
+  /**
+   * @param rest the message of the line that counts
+   * @param level of the others
+   */
   constructor(
     private readonly msg: string,
     private readonly rest: string,
+    private readonly level: 'warn' | 'error' = 'warn',
   ) {}
 
-  write(delivery: Delivery, reason: string): void {
+  /** @param why fields beside those of the delivery */
+  write(delivery: Delivery, why: object): void {
     if (this.counts.size === 0) setTimeout(() => this.report(), IN_MS).unref();
     const publisher = publisherOf(delivery);
     const count = (this.counts.get(publisher) ?? 0) + 1;
     this.counts.set(publisher, count);
-    if (count <= LINES) this.logger.warn({ msg: this.msg, reason, ...about(delivery) });
+    if (count <= LINES) this.logger[this.level]({ msg: this.msg, ...why, ...about(delivery) });
   }
 
   private report(): void {

@@ -15,6 +15,7 @@ import { allAnswered, ConfirmedPublisher } from '@app/amqp/publishing/publisher'
 import { checkQuorum, keepChecking } from '@app/amqp/publishing/quorum-check';
 import { encodeReply, type EncodedReply } from '@app/amqp/messages/reply-format';
 import { LARGE_REPLY_BYTES, ReplyBatcher } from './reply-batcher';
+import { PublisherLines } from './publisher-lines';
 import { Republisher } from './republisher';
 import { endProcess } from '../spans';
 import { QUORUM_CHECK } from '../topology/topology';
@@ -42,6 +43,11 @@ export class Settlement {
   private readonly stopChecking: () => void;
   private readonly quota = new LetterQuota();
   private readonly late = new LateCalls();
+  /** An outage that outlasts the retries ends in tens of thousands of letters within minutes. */
+  private readonly deaths = new PublisherLines(
+    'a message became a dead letter',
+    'more messages of a publisher became dead letters',
+  );
 
   /** @param connection for publishing only: a blocked one must not stop the consumers */
   constructor(
@@ -155,9 +161,8 @@ export class Settlement {
     }
   }
 
-  /** One line for each dead letter, because nobody waits for an answer. The quota of its publisher bounds their number. */
   private logDeath(delivery: Delivery, { status, message: reason }: { status: string; message: string }): void {
-    this.logger.warn({ msg: 'a message became a dead letter', status, reason, ...about(delivery) });
+    this.deaths.write(delivery, { status, reason });
   }
 
   private encode({ context }: Delivery, reply: Parameters<typeof encodeReply>[0]): EncodedReply {

@@ -10,7 +10,7 @@ export const failures = new Counter({
 
 export const oldestSeconds = new Gauge({
   name: 'outbox_oldest_seconds',
-  help: 'Age of the oldest event in the outbox, 0 when it is empty; looked at every 10 s.',
+  help: 'Age of the oldest event in the outbox, 0 when it is empty; looked at every 10 s. While that fails it grows, unless the database is away.',
 });
 
 export const outboxEvents = new Gauge({ name: 'outbox_events', help: 'Events in the outbox; looked at every 10 s.' });

@@ -1,9 +1,11 @@
+import { Logger } from '@nestjs/common';
 import { register } from 'prom-client';
 import { eventually } from '@app/testing/eventually';
 import { gate } from '@app/testing/gate';
 import { metricValue } from '@app/testing/metric-value';
 import { numbered, outboxBench } from '../../test/outbox-bench';
 import { EVENT_MEMORY_BYTES, EVENT_MEMORY_MS } from './event-memory';
+import { oldestSeconds } from '../metrics';
 import type { OutboxRelay } from './outbox';
 import type { OutboxOptions } from './outbox-event';
 
@@ -62,6 +64,23 @@ describe('an outbox that publishes from memory', () => {
     await eventually(() => published.includes('left'), EVENT_MEMORY_MS + 5000);
     // It has waited for at least as long as the relay has seen it.
     await eventually(async () => (await valueOf('outbox_oldest_seconds')) > 5, 15_000, 100);
+  });
+
+  it('says how long it could not look at the table, and once why', async () => {
+    oldestSeconds.set(0);
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+    await bench.sql.query('BEGIN; LOCK TABLE outbox IN ACCESS EXCLUSIVE MODE');
+    try {
+      relayTo(toList).start();
+      // Two looks.
+      await eventually(async () => (await valueOf('outbox_oldest_seconds')) > 10, 20_000, 100);
+    } finally {
+      await bench.sql.query('ROLLBACK');
+    }
+    const reason = 'canceling statement due to statement timeout';
+    expect(warn.mock.calls).toEqual([[{ msg: 'the outbox could not be looked at', reason }]]);
+    warn.mockRestore();
+    await eventually(async () => (await valueOf('outbox_oldest_seconds')) === 0, 15_000, 100);
   });
 
   it('publishes again, with the same id, what could not be deleted', async () => {

@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { outside } from '@app/tracing/tracing';
 import { waitAfter } from '@app/runtime/wait-after';
-import { reasonOf } from '../errors';
+import { isDatabaseAway, reasonOf, sqlState } from '../errors';
 import { EVENT_MEMORY_MS, EventMemory } from './event-memory';
 import { LaterLook } from './later-look';
 import type { OutboxEvent, OutboxOptions } from './outbox-event';
@@ -46,6 +46,10 @@ export class OutboxRelay {
   private full = false;
   /** The oldest event at the last look, and when this process first saw it there, by `performance.now()`. */
   private oldest: { seq: string | null; since: number } = { seq: null, since: 0 };
+  /** When the last look has succeeded, by `performance.now()`, and the age that it has found. */
+  private looked = { at: performance.now(), seconds: 0 };
+  /** Why the looks since then have failed. */
+  private obstacle?: string;
   private timer?: NodeJS.Timeout;
   private sweeping: Promise<void> = Promise.resolve();
   private readonly listener: OutboxListener;
@@ -202,7 +206,9 @@ export class OutboxRelay {
       const seconds = Math.max(0, found.seconds);
       const now = performance.now();
       if (found.seq !== this.oldest.seq) this.oldest = { seq: found.seq, since: now };
-      oldestSeconds.set(found.seq === null ? 0 : Math.max(seconds, (now - this.oldest.since) / 1000));
+      this.looked = { at: now, seconds: found.seq === null ? 0 : Math.max(seconds, (now - this.oldest.since) / 1000) };
+      this.obstacle = undefined;
+      oldestSeconds.set(this.looked.seconds);
       outboxEvents.set(found.events);
       const full = found.events === maxEvents;
       if (full && !this.full) this.logger.error({ msg: 'the outbox is full: commands wait', events: maxEvents });
@@ -214,7 +220,17 @@ export class OutboxRelay {
       if (fromMemory) this.later.want(due ? 0 : oldestMs);
       if (due) this.wake();
     } catch (error) {
-      this.logger.warn({ msg: 'the outbox could not be looked at', reason: whyOf(error as Error) });
+      this.notLooked(error as Error);
     }
+  }
+
+  /** While statements fail, as for a lock, an event may be waiting since the last look, and nobody would know. */
+  private notLooked(error: Error): void {
+    const reason = whyOf(error);
+    if (reason !== this.obstacle) this.logger.warn({ msg: 'the outbox could not be looked at', reason });
+    this.obstacle = reason;
+    // Readiness and the metrics of the pool tell of a database that is away, and of one whose connections are all in use.
+    if (sqlState(error) === '' || isDatabaseAway(error)) return;
+    oldestSeconds.set(this.looked.seconds + (performance.now() - this.looked.at) / 1000);
   }
 }

@@ -1,16 +1,17 @@
 // Made-up series with which promtool tests the rules, beside the recordings in deploy/observability/tests.
 import { prometheusRules } from '../../scripts/docs/prometheus-rule.mjs';
+import { firing, queueRuleTests } from './queue-rule-tests.mjs';
 
 /** Tests of promtool, by name. @returns {Record<string, object[]>} */
 export const ruleTests = () => ({
   link: linkTest(),
   'back-off': backOffTest(),
   unseen: unseenTest(),
-  'silent-leader': silentLeaderTest(),
   'lost-broker': lostBrokerTest(),
   'slow-calls': slowCallsTest(),
   'refused-connections': refusedConnectionsTest(),
   retention: retentionTest(),
+  ...queueRuleTests(),
 });
 
 /** Whether an alert links to the runbooks at the address in the external label. */
@@ -90,42 +91,6 @@ function unseenTest() {
 }
 
 /**
- * Whether the alerts of letters and of a full queue stay while the broker says now and then that there is nothing, and the latter not for a moment.
- */
-function silentLeaderTest() {
-  /** @param {string} queue @param {string} values */
-  const series = (queue, values) => ({ series: `queue_messages{job="users",instance="users-1",queue="${queue}"}`, values });
-  const limit = { series: 'queue_messages_limit{job="users",instance="users-1",queue="users.commands"}', values: '10+0x240' };
-  const sometimes = `0+0x20 ${'7 0 7 0 0 7 '.repeat(10)} 0+0x60`;
-  /** @param {number} from */
-  const during = (from) => Array.from({ length: 20 - from }, (_, minute) => minute + from);
-  return [
-    {
-      input_series: [series('users.commands.dead', sometimes)],
-      promql_expr_test: [
-        firing('DeadLetters', 4, false),
-        ...during(6).map((minute) => firing('DeadLetters', minute, true)),
-        firing('DeadLetters', 27, false),
-      ],
-    },
-    {
-      // The last part is without an answer of the broker for a minute.
-      input_series: [series('users.commands', `${sometimes.replace(/0\+0x60$/, '7 stale _x3 7 7 7 0+0x60')}`), limit],
-      promql_expr_test: [
-        firing('QueueFilling', 4, false),
-        ...during(8).map((minute) => firing('QueueFilling', minute, true)),
-        firing('QueueFilling', 22, true),
-        firing('QueueFilling', 26, false),
-      ],
-    },
-    {
-      input_series: [series('users.commands', `0+0x20 ${'9 0+0x8 '.repeat(20)}`), limit],
-      promql_expr_test: Array.from({ length: 40 }, (_, minute) => firing('QueueFilling', minute, false)),
-    },
-  ];
-}
-
-/**
  * Whether there is a warning for one of several brokers that nobody can connect to, and none for the only one, nor for a process that alone cannot.
  */
 function lostBrokerTest() {
@@ -166,13 +131,6 @@ function lostBrokerTest() {
     },
   ];
 }
-
-/** Whether an alert of this name fires at a minute. @param {string} alertname @param {number} minute @param {boolean} isExpected */
-const firing = (alertname, minute, isExpected) => ({
-  expr: `group by (alertname) (ALERTS{alertname="${alertname}",alertstate="firing"})`,
-  eval_time: `${minute}m`,
-  exp_samples: isExpected ? [{ labels: `{alertname="${alertname}"}`, value: 1 }] : [],
-});
 
 /** Whether slow calls fire, and not one that is nearly alone, as at night. */
 function slowCallsTest() {

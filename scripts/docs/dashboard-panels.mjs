@@ -36,6 +36,12 @@ const SYSTEM = [
     queries: [['queue:queue_messages:of_limit > 0.01', '{{queue}}']],
   },
   {
+    title: 'Age of commands at their turn, 90 %',
+    unit: 's',
+    queries: [[quantile('queue', 'rabbitmq_command_age_seconds', '{job=~"users|notifications"}', 0.9), '{{queue}}']],
+    about: 'By the clocks of their publishers.',
+  },
+  {
     title: 'Letters that wait for an operator',
     queries: [['queue:queue_messages:max{queue=~".+\\\\.(dead|crashed|refused)"}', '{{queue}}']],
     about: 'npm run dead-letters -- list',

@@ -111,6 +111,33 @@ const commandsNotConsumed: Situation = {
   },
 };
 
+const commandsLate: Situation = {
+  name: 'commands-late',
+  alerts: ['QueueFilling'],
+  async begin(stage) {
+    const { cluster } = stage;
+    // More than a writer that handles few at a time gets rid of in the recording.
+    const giveBack = await stage.replaceWriter({ NOTIFICATIONS_COMMAND_PREFETCH: '2' });
+    // Any account may publish for this tenant.
+    const headers = { 'x-api-key': cluster.tenants[1]['x-svc-api-key'] };
+    const options = { headers, timestamp: Math.floor(Date.now() / 1000) - 600 };
+    await withChannel(cluster.broker.url, async (channel) => {
+      for (let sent = 0; sent < 3000; sent++) {
+        channel.publish('commands', 'notifications.add.v1', notification(), { ...options, messageId: `late ${sent}` });
+        if (sent % 1000 === 999) await channel.waitForConfirms();
+      }
+    });
+    await shows(
+      stage.targets.find(({ job }) => job === 'notifications')!.process,
+      'rabbitmq_command_age_seconds_count{queue="notifications.commands.0"}',
+    );
+    return async () => {
+      await giveBack();
+      await eventually(async () => (await cluster.waiting('commands')) < 10, 120_000, 200);
+    };
+  },
+};
+
 const tableLocked: Situation = {
   name: 'table-locked-with-a-small-pool',
   alerts: ['CallsSlow', 'CallsFailing', 'CallsRefused', 'PoolExhausted'],
@@ -254,6 +281,7 @@ export const SITUATIONS: Situation[] = [
   databaseGone,
   memoryAlarm,
   commandsNotConsumed,
+  commandsLate,
   tableLocked,
   eventsRefused,
   listenerFull,

@@ -6,6 +6,7 @@ import { firing, queueRuleTests } from './queue-rule-tests.mjs';
 export const ruleTests = () => ({
   link: linkTest(),
   'back-off': backOffTest(),
+  rollout: rolloutTest(),
   unseen: unseenTest(),
   'lost-broker': lostBrokerTest(),
   'slow-calls': slowCallsTest(),
@@ -54,6 +55,44 @@ function backOffTest() {
     })),
   };
   return [test];
+}
+
+/** Whether the alert fires for processes that end again, and not for a rollout of many. */
+function rolloutTest() {
+  const started = (/** @type {number} */ process, /** @type {string} */ values) => ({
+    series: `process_start_time_seconds{job="users",instance="users-${process}"}`,
+    values,
+  });
+  const inTurns = Array.from({ length: 10 }, (_, process) => started(process, `1+0x${40 + process} 2+0x200`));
+  return [
+    {
+      input_series: inTurns,
+      promql_expr_test: Array.from({ length: 60 }, (_, minute) => firing('ProcessRestarting', minute, false)),
+    },
+    {
+      // One of ten, three times.
+      input_series: [
+        started(0, '1+0x40 2+0x3 3+0x3 4+0x200'),
+        ...inTurns.slice(1).map(({ series }) => ({ series, values: '1+0x250' })),
+      ],
+      promql_expr_test: [
+        firing('ProcessRestarting', 9, false),
+        firing('ProcessRestarting', 13, true),
+        firing('ProcessRestarting', 40, false),
+      ],
+    },
+    {
+      // Four of four by one command, two of them twice.
+      input_series: [0, 1, 2, 3].map((process) =>
+        started(process, process < 2 ? `1+0x${40 + process} 2+0x9 3+0x200` : `1+0x${40 + process} 2+0x200`),
+      ),
+      promql_expr_test: [
+        firing('ProcessRestarting', 9, false),
+        firing('ProcessRestarting', 15, true),
+        firing('ProcessRestarting', 40, false),
+      ],
+    },
+  ];
 }
 
 /**

@@ -195,10 +195,7 @@ const NOTIFICATIONS = [
   },
   {
     title: 'Deleted because of age',
-    queries: [
-      ['sum(rate(retention_deleted_total{job="notifications"}[5m]))', 'a second'],
-      ['sum(rate(retention_failures_total{job="notifications"}[5m]))', 'failures a second'],
-    ],
+    queries: [['sum(rate(retention_deleted_total{job="notifications"}[5m]))', 'a second']],
   },
   ...processPanels('notifications'),
 ];

@@ -136,9 +136,12 @@ export const servicePanels = (job) => {
       ],
     },
     {
-      title: 'Ended memberships deleted',
-      queries: [[`sum(rate(memberships_deleted_total${own}[5m]))`, 'rows a second']],
-      about: '30 to 32 days after their end.',
+      title: 'Old rows',
+      queries: [
+        [`sum(rate(memberships_deleted_total${own}[5m]))`, 'ended memberships deleted a second'],
+        [`sum(rate(retention_failures_total${own}[5m]))`, 'failures to delete a second, of any kind'],
+      ],
+      about: 'Memberships are deleted 30 to 32 days after their end.',
     },
   ];
 };

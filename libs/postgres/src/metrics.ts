@@ -1,14 +1,14 @@
 import type { Pool } from 'pg';
 import { Counter, Gauge } from 'prom-client';
 
-export const published = new Counter({ name: 'outbox_published_total', help: 'Events that the broker has confirmed.' });
+export const outboxPublished = new Counter({ name: 'outbox_published_total', help: 'Events that the broker has confirmed.' });
 
-export const failures = new Counter({
+export const outboxFailures = new Counter({
   name: 'outbox_failures_total',
   help: 'Batches of events that could not be published and stay in the outbox.',
 });
 
-export const oldestSeconds = new Gauge({
+export const outboxOldestSeconds = new Gauge({
   name: 'outbox_oldest_seconds',
   help: 'Age of the oldest event in the outbox, 0 when it is empty; looked at every 10 s. While that fails it grows, unless the database is away.',
 });
@@ -20,12 +20,12 @@ export const outboxEventsLimit = new Gauge({
   help: 'With as many events in the outbox, commands wait.',
 });
 
-export const memoryBytes = new Gauge({
+export const outboxMemoryBytes = new Gauge({
   name: 'outbox_memory_bytes',
   help: 'Bytes of events that this process is to publish without reading them back.',
 });
 
-export const memoryBytesLimit = new Gauge({
+export const outboxMemoryBytesLimit = new Gauge({
   name: 'outbox_memory_limit_bytes',
   help: 'As many of those as there may be. Further events are read from the outbox.',
 });

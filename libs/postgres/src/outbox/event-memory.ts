@@ -1,4 +1,4 @@
-import { memoryBytes, memoryBytesLimit } from '../metrics';
+import { outboxMemoryBytes, outboxMemoryBytesLimit } from '../metrics';
 import type { OutboxEvent } from './outbox-event';
 
 /**
@@ -24,7 +24,7 @@ export class EventMemory {
 
   /** @param left called when events are left to the table, because there is no room for them or they are too old */
   constructor(private readonly left: () => void) {
-    memoryBytesLimit.set(EVENT_MEMORY_BYTES);
+    outboxMemoryBytesLimit.set(EVENT_MEMORY_BYTES);
   }
 
   /** Number of events that wait. */
@@ -67,6 +67,6 @@ export class EventMemory {
 
   private change(bytes: number): void {
     this.bytes += bytes;
-    memoryBytes.set(this.bytes);
+    outboxMemoryBytes.set(this.bytes);
   }
 }

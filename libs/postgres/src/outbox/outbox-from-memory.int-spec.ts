@@ -5,7 +5,7 @@ import { gate } from '@app/testing/gate';
 import { metricValue } from '@app/testing/metric-value';
 import { numbered, outboxBench } from '../../test/outbox-bench';
 import { EVENT_MEMORY_BYTES, EVENT_MEMORY_MS } from './event-memory';
-import { oldestSeconds } from '../metrics';
+import { outboxOldestSeconds } from '../metrics';
 import type { OutboxRelay } from './outbox';
 import type { OutboxOptions } from './outbox-event';
 
@@ -67,7 +67,7 @@ describe('an outbox that publishes from memory', () => {
   });
 
   it('says how long it could not look at the table, and once why', async () => {
-    oldestSeconds.set(0);
+    outboxOldestSeconds.set(0);
     const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
     await bench.sql.query('BEGIN; LOCK TABLE outbox IN ACCESS EXCLUSIVE MODE');
     try {

@@ -8,7 +8,7 @@ import { EVENT_MEMORY_MS, EventMemory } from './event-memory';
 import { LaterLook } from './later-look';
 import type { OutboxEvent, OutboxOptions } from './outbox-event';
 import { OutboxListener } from './outbox-listener';
-import { failures, oldestSeconds, outboxEvents, outboxEventsLimit, published } from '../metrics';
+import { outboxFailures, outboxOldestSeconds, outboxEvents, outboxEventsLimit, outboxPublished } from '../metrics';
 import { LIMITS, NOTHING, StoredEvents, type Passed } from './stored-events';
 
 /** Pause in milliseconds after a batch that was not full: of few events, and of more. Events gather meanwhile, because a batch has a high fixed cost. */
@@ -145,7 +145,7 @@ export class OutboxRelay {
   }
 
   private async backOff(error: Error): Promise<void> {
-    failures.inc();
+    outboxFailures.inc();
     if (this.failed++ === 0) this.logger.warn({ msg: 'events stay in the outbox for now', reason: whyOf(error) });
     const { signal } = this.closing;
     await sleep(waitAfter(this.failed), undefined, { signal }).catch(() => undefined);
@@ -158,9 +158,9 @@ export class OutboxRelay {
       await this.memory.pass(LIMITS.events, async (batch) => {
         const again = (await this.options.publish(batch)) ?? new Set<string>();
         const done = batch.filter(({ id }) => !again.has(id)).map(({ seq }) => seq);
-        published.inc(done.length);
+        outboxPublished.inc(done.length);
         if (again.size > 0) {
-          failures.inc();
+          outboxFailures.inc();
           this.later.want();
         }
         if (done.length > 0) await this.stored.delete(done);
@@ -208,7 +208,7 @@ export class OutboxRelay {
       if (found.seq !== this.oldest.seq) this.oldest = { seq: found.seq, since: now };
       this.looked = { at: now, seconds: found.seq === null ? 0 : Math.max(seconds, (now - this.oldest.since) / 1000) };
       this.obstacle = undefined;
-      oldestSeconds.set(this.looked.seconds);
+      outboxOldestSeconds.set(this.looked.seconds);
       outboxEvents.set(found.events);
       const full = found.events === maxEvents;
       if (full && !this.full) this.logger.error({ msg: 'the outbox is full: commands wait', events: maxEvents });
@@ -231,6 +231,6 @@ export class OutboxRelay {
     this.obstacle = reason;
     // Readiness and the metrics of the pool tell of a database that is away, and of one whose connections are all in use.
     if (sqlState(error) === '' || isDatabaseAway(error)) return;
-    oldestSeconds.set(this.looked.seconds + (performance.now() - this.looked.at) / 1000);
+    outboxOldestSeconds.set(this.looked.seconds + (performance.now() - this.looked.at) / 1000);
   }
 }

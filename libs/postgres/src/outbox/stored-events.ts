@@ -5,7 +5,7 @@ import { GENERIC_PLANS } from '../connections/data-source';
 import { EVENT_MEMORY_MS } from './event-memory';
 import { KeptEvents } from './kept-events';
 import type { OutboxEvent, OutboxLimits, OutboxOptions } from './outbox-event';
-import { failures, published } from '../metrics';
+import { outboxFailures, outboxPublished } from '../metrics';
 import { queryPrepared } from '../connections/query-prepared';
 
 /** A batch. */
@@ -68,7 +68,7 @@ export class StoredEvents {
         if (again && again.size > 0) await this.keep(client, { events, again, dropped });
         else {
           await client.query('COMMIT');
-          published.inc(events.length);
+          outboxPublished.inc(events.length);
         }
         // Others may have locked those whose turn it was.
         const full = more || inTurns;
@@ -101,11 +101,11 @@ export class StoredEvents {
   ): Promise<void> {
     await client.query('ROLLBACK');
     const round = this.kept.add(events.filter(({ id }) => again.has(id)).map(({ seq }) => seq));
-    if (round !== undefined) failures.inc();
+    if (round !== undefined) outboxFailures.inc();
     if (round === 1) this.logger.warn({ msg: 'events stay in the outbox for now', reason: 'a listener refuses them' });
     const done = events.filter(({ id }) => !again.has(id)).map(({ seq }) => seq);
     const gone = [...done, ...dropped];
     if (gone.length > 0) await client.query('DELETE FROM outbox WHERE seq = ANY ($1::bigint[])', [gone]);
-    published.inc(done.length);
+    outboxPublished.inc(done.length);
   }
 }

@@ -2,8 +2,11 @@ import { Backoff } from '@app/amqp/connection/backoff';
 import { within } from '@app/runtime/within';
 import { ApiError, PASSING } from '@app/contracts/error';
 
-/** Time that a further attempt needs at least, in milliseconds. With less its outcome would be unknown, and hide why the one before has failed. */
-const LEAST_MS = 10;
+/**
+ * Time that a further attempt gets at least, in milliseconds: a busy broker needs as much. With less its outcome may be unknown, which would hide why
+ * the one before has failed.
+ */
+const LEAST_MS = 100;
 
 export interface Attempts {
   /** Time from now to the deadline, in milliseconds. */

